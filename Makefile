@@ -1,0 +1,36 @@
+# Each target makes .venv when it is missing; nothing needs to be installed by hand but Python 3.11.
+PYTHON ?= python3
+BIN := .venv/bin
+ARGS ?=
+
+.PHONY: serve test lint laws bench lock
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+serve: .venv/ready  ## fetch the embedded model once and serve it on 127.0.0.1:8080
+	$(BIN)/untemplate serve $(ARGS)
+
+test: .venv/ready  ## all tests but the long ones
+	$(BIN)/pytest -m "not laws" $(ARGS)
+
+lint: .venv/ready  ## format, lint, and both type checkers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+laws: .venv/ready  ## the long runs of the laws
+	$(BIN)/pytest -m laws $(ARGS)
+
+bench: .venv/ready  ## every table of docs/benchmarks.md
+	$(BIN)/python -m bench $(ARGS)
+
+lock:  ## renew requirements.lock from pyproject.toml
+	$(PYTHON) -m venv .cache/lock && .cache/lock/bin/pip install --quiet uv
+	.cache/lock/bin/uv pip compile pyproject.toml --group dev --extra hf --extra server --extra local \
+	  --extra tools --extra client --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-annotate --quiet --custom-compile-command "make lock" -o requirements.lock
