@@ -1,0 +1,163 @@
+"""The values that everything else exchanges: tools, messages, calls, deltas, diagnostics.
+
+All are frozen and compare by content. What came from a model carries its *provenance*: each call
+says whether it is complete, each argument whether it is, and `closing` is the suffix that turns the
+arguments received so far into valid JSON. A cut call is a value, not an error:
+
+    ToolCall(index=0, id="call_0", name="pay", arguments='{"to": "acct-99"', closing="}",
+             state="cut", arguments_state={"/to": "complete", "/amount": "cut"})
+
+Diagnostics point into the bytes that the model wrote, so that nothing is lost silently.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "JSON",
+    "ArgumentState",
+    "Block",
+    "BlockKind",
+    "CallDelta",
+    "CallState",
+    "Delta",
+    "Diagnostic",
+    "End",
+    "FinishReason",
+    "Message",
+    "Span",
+    "Tool",
+    "ToolCall",
+    "ToolChoice",
+    "Usage",
+]
+
+JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
+"""A JSON value. Python 3.11 has no `type` statement, so the alias refers to itself by name."""
+
+Span = tuple[int, int]
+"""Half-open byte range in what the model wrote."""
+
+ArgumentState = Literal["complete", "undecided", "cut", "defaulted", "missing"]
+"""`undecided`: its closer was seen, but what follows may still show that the closer was text."""
+
+CallState = Literal["complete", "cut", "malformed", "forced"]
+"""`forced`: complete only because the mask closed it at the token limit."""
+
+FinishReason = Literal["stop", "length", "tool_calls", "cancelled"]
+
+End = Literal["open", "complete", "cut", "forced"]
+"""How a turn stands: still `open`, ended as its grammar says, cut off, or closed by budget."""
+
+BlockKind = Literal["reasoning", "content", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that the model may call."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, JSON] = field(default_factory=lambda: {"type": "object"})
+    """JSON Schema of the arguments object."""
+    strict: bool = False
+    """Refuse the request when a keyword of `parameters` can't be enforced exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Which calls the model may, must or must not write in this turn."""
+
+    mode: Literal["auto", "none", "required"] = "auto"
+    name: str | None = None
+    """With `required`: the one tool that has to be called."""
+    parallel: bool = True
+    """False: at most one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something that is not as the grammar says, and what was done about it."""
+
+    code: str
+    """Stable name, listed in docs/diagnostics.md."""
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call that a model wrote, complete or not."""
+
+    index: int
+    id: str
+    """Ours, unique for all time; derived from the turn's nonce and the index."""
+    name: str
+    arguments: str
+    """JSON text of the arguments object as received; valid JSON once `closing` is added."""
+    closing: str = ""
+    state: CallState = "complete"
+    arguments_state: Mapping[str, ArgumentState] = field(default_factory=dict[str, ArgumentState])
+    """JSON pointer of an argument (or of the innermost value that is cut) to its state."""
+    ambiguous: tuple[str, ...] = ()
+    """JSON pointers of arguments whose text also has another reading."""
+    written_id: str | None = None
+    """The id that the model itself wrote, if its dialect writes ids."""
+    span: Span = (0, 0)
+    """Where the call stands in the raw output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One stretch of the turn, in the order the model wrote it."""
+
+    kind: BlockKind
+    text: str = ""
+    """Text of reasoning or content; empty for a call."""
+    call: int | None = None
+    """Index into `Message.tool_calls` for a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A whole assistant turn, as far as it was received."""
+
+    content: str = ""
+    reasoning_content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    end: End = "complete"
+    finish_reason: FinishReason = "stop"
+    raw: str = ""
+    """Everything that the model wrote, markers included (bytes that are not UTF-8 as U+FFFD)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """News of one call. The header (id, name) comes once, before any arguments."""
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """News of a turn: fields only ever append to what was sent before."""
+
+    content: str = ""
+    reasoning_content: str = ""
+    tool_calls: tuple[CallDelta, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one generation."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    """Prompt tokens that were not evaluated again."""
