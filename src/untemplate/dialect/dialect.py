@@ -1,0 +1,180 @@
+r"""`Dialect`: how a model family writes a turn, as data.
+
+The shape of a turn is a small graph. Its nodes are *blocks*: text that is reasoning or content, or
+a call. Its edges carry the literal that stands between two blocks; `END` is the target of the edges
+that end the turn. Hermes with reasoning:
+
+    prompt  <|im_start|>assistant\n      openings  ""→content  "<think>\n"→reasoning  ""→call
+    reasoning  → content  "\n</think>\n\n"       content → call "\n"      call → call "\n"
+    reasoning  → call     "\n</think>\n\n"       content → END  ""        call → END  ""
+    stops  <|im_end|>
+
+A section around all calls, a JSON array of calls, several kinds of content or of call headers (as
+one family's channels) are more nodes and edges of the same graph, not fields of their own.
+
+Three things are kept apart: `blocks` and `edges` say what the model *may write* (the grammar);
+`history` says how the template *writes* an earlier turn, exactly; what is *tolerated* in reading
+follows from the literals and belongs to `reader`. Each edge, prompt and block says how it is known.
+
+A dialect is frozen, serialisable (`dumps`, `loads` in `serial`) and can be edited by hand.
+"""
+
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from untemplate.dialect.pattern import Arguments, Pattern
+from untemplate.message import JSON
+
+__all__ = [
+    "END",
+    "BlockPattern",
+    "CallBlock",
+    "Dialect",
+    "Edge",
+    "Evidence",
+    "Frame",
+    "History",
+    "IdShape",
+    "Loss",
+    "Opening",
+    "Polyfill",
+    "Prompt",
+    "TextBlock",
+]
+
+Evidence = Literal["written", "read", "prompt", "given"]
+"""How a part is known: proved by writing, proved by reading, only seen in prompts, written down."""
+
+END = "$"
+"""Target of the edges that end a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A stretch of reasoning or content."""
+
+    kind: Literal["reasoning", "content"]
+
+
+@dataclass(frozen=True, slots=True)
+class IdShape:
+    """Ids that the model writes: so many of these characters."""
+
+    characters: str = string.ascii_letters + string.digits + "_.:-"
+    least: int = 1
+    most: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CallBlock:
+    """One call."""
+
+    pattern: Pattern
+    arguments: Arguments
+    index_base: int = 0
+    """What `Hole.INDEX` is for the first call."""
+    ids: IdShape = IdShape()
+    """What `Hole.ID` may be."""
+
+
+BlockPattern = TextBlock | CallBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What the model writes between two blocks."""
+
+    source: str
+    target: str
+    """Name of a block, or END."""
+    literal: str
+    evidence: Evidence = "written"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """One way in which the output may go on after a prompt: `literal`, then the block."""
+
+    block: str
+    literal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the template writes last before the model's turn, and what may follow it."""
+
+    text: str
+    openings: tuple[Opening, ...]
+    switches: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    """Template variables under which this prompt is written (`enable_thinking`, say)."""
+    evidence: Evidence = "prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How history writes a turn that has these blocks: block names, and the literals around them.
+
+    `literals` has one element more than `blocks`; a run of calls counts as one block.
+    """
+
+    blocks: tuple[str, ...]
+    literals: tuple[str, ...]
+    trims: tuple[str, ...] = ()
+    """For each block how its text is trimmed: `""`, `strip`, `lstrip`, `rstrip`, each also with
+    ` newlines` for newlines only."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """How the template writes an assistant turn in one kind of place of the conversation."""
+
+    before: Literal["user", "tool"]
+    follows: Literal["nothing", "user", "tool"]
+    frames: tuple[Frame, ...]
+    counts_earlier_calls: bool = False
+    """The number of a call counts through the whole conversation, not the turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that history does not tell, and the rendering that shows it."""
+
+    what: str
+    shown_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Polyfill:
+    """Words for a template without tools: how they are described and how results are given back.
+
+    `{tools}`, `{name}` and `{result}` are replaced; braces are not doubled.
+    """
+
+    system: str
+    tool: str
+    """One tool inside `{tools}`, as JSON text in place of `{tool}`."""
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a model family writes a turn."""
+
+    blocks: Mapping[str, BlockPattern]
+    edges: tuple[Edge, ...]
+    prompts: tuple[Prompt, ...]
+    stops: tuple[str, ...]
+    """Texts that end the turn; the first is what the template writes."""
+    calls_max: int | None = None
+    """Most calls in one turn; None: any number."""
+    history: tuple[History, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    polyfill: Polyfill | None = None
+    origin: Literal["inferred", "given"] = "inferred"
+    note: str = ""
+    """Why a dialect had to be written down, or what its proof does not cover."""
+
+    def edges_from(self, block: str) -> tuple[Edge, ...]:
+        return tuple(e for e in self.edges if e.source == block)

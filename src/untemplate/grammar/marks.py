@@ -1,0 +1,47 @@
+"""Splits a literal into marks: the pieces that a model either writes whole or not at all.
+
+    marks('\\n<a>\\n<b=') -> ('<a>', '<b=')        marks('[X][{"name": "') -> ('[X]', '[{"name":', '"')
+
+White space is not part of a mark: between marks any space is structure. A mark is *distinctive*
+when it can't be taken for prose or JSON; only such a mark may start a call whose earlier marks the
+model left out.
+"""
+
+import re
+
+__all__ = ["is_distinctive", "marks"]
+
+# A bracketed word with its brackets (attributes inside included), or a run without space that
+# stops where the next bracketed word begins.
+_BRACKETED = r"<[^<>\s][^<>]*>?|\[/?[A-Z][A-Z0-9_]*\]"
+_MARK = re.compile(rf"{_BRACKETED}|(?:(?!{_BRACKETED})\S)+")
+
+
+def marks(literal: str) -> tuple[str, ...]:
+    """The marks of a literal, in order; a lone bracket sticks to its right neighbour."""
+    out: list[str] = []
+    glued = ""
+    end = 0
+    for found in _MARK.finditer(literal):
+        if glued and found.start() != end:
+            out.append(glued)
+            glued = ""
+        piece, end = glued + found.group().rstrip(), found.end()
+        glued = ""
+        if len(piece) == 1 and not piece.isalnum() and piece not in "\"'{}:,":
+            glued = piece
+        else:
+            out.append(piece)
+    if glued:
+        out.append(glued)
+    return tuple(out)
+
+
+def is_distinctive(mark: str) -> bool:
+    """Whether the mark alone shows that a marker was meant, as `<function=` but not `{"name":`."""
+    return (
+        len(mark) > 3  # noqa: PLR2004
+        and any(c.isalnum() for c in mark)
+        and not mark[0].isalnum()
+        and not mark.startswith(("{", '"', "[{", "("))
+    )
