@@ -59,7 +59,7 @@ class Tool:
 
     name: str
     description: str = ""
-    parameters: Mapping[str, JSON] = field(default_factory=lambda: {"type": "object"})
+    parameters: dict[str, JSON] = field(default_factory=lambda: {"type": "object"})
     """JSON Schema of the arguments object."""
     strict: bool = False
     """Refuse the request when a keyword of `parameters` can't be enforced exactly."""

@@ -1,7 +1,7 @@
 r"""Finds the JSON object that holds name and arguments inside the literals of a call.
 
     ('<tool_call>\n{"name": "', NAME, '", "arguments": ', ARGUMENTS, '}\n</tool_call>')
-    -> Envelope(before='<tool_call>\n', after='\n</tool_call>', name=("name",), arguments=("arguments",))
+    -> Envelope('<tool_call>\n', '\n</tool_call>', arguments=("arguments",), name=("name",))
 
 A reader that knows the envelope takes its keys in any order, with any white space and with extra
 keys; without it the literals would have to match to the letter. A call that is not JSON has none.
@@ -57,7 +57,7 @@ def _quoted(hole: Hole, pattern: Pattern, at: int) -> str:
     """The stand-in of a hole, as a JSON string: quoted unless the literal before it quotes."""
     stand_in = _STAND_IN[hole]
     before = pattern[at - 1] if at else ""
-    return stand_in if isinstance(before, str) and before.endswith('"') else f'"{stand_in}"'
+    return stand_in if before.endswith('"') else f'"{stand_in}"'
 
 
 def _envelope(before: str, value: object, after: str) -> Envelope | None:

@@ -1,6 +1,7 @@
-"""Splits a literal into marks: the pieces that a model either writes whole or not at all.
+r"""Splits a literal into marks: the pieces that a model either writes whole or not at all.
 
-    marks('\\n<a>\\n<b=') -> ('<a>', '<b=')        marks('[X][{"name": "') -> ('[X]', '[{"name":', '"')
+    marks('\n<a>\n<b=')      -> ('<a>', '<b=')
+    marks('[X][{"name": "') -> ('[X]', '[{"name":', '"')
 
 White space is not part of a mark: between marks any space is structure. A mark is *distinctive*
 when it can't be taken for prose or JSON; only such a mark may start a call whose earlier marks the
@@ -40,7 +41,7 @@ def marks(literal: str) -> tuple[str, ...]:
 def is_distinctive(mark: str) -> bool:
     """Whether the mark alone shows that a marker was meant, as `<function=` but not `{"name":`."""
     return (
-        len(mark) > 3  # noqa: PLR2004
+        len(mark) > 3
         and any(c.isalnum() for c in mark)
         and not mark[0].isalnum()
         and not mark.startswith(("{", '"', "[{", "("))

@@ -3,21 +3,21 @@ r"""The nodes of the one grammar tree, over bytes.
 A grammar is a set of named rules. Most rules are one state of the turn: "in content, no call yet".
 Each node means two things, and both are said here, once:
 
-| node        | strictly (masks, exports)                | leniently (reading)                      |
-| ----------- | ---------------------------------------- | ---------------------------------------- |
-| `Literal`   | these bytes; white space beside free     | its marks in order, any white space, or  |
-|             | text may be left out                     | none, between them                       |
-| `ByteSet`   | one of these bytes                       | the same                                 |
-| `Sequence`  | all items in order                       | the same                                 |
-| `Choice`    | one of the options                       | the one whose marks are there            |
-| `Repeat`    | `least` to `most` items                  | any number                               |
-| `Reference` | the rule                                 | the rule                                 |
-| `Tag`       | the item                                 | the item, reported as an event           |
-| `Text`      | UTF-8 without any trigger, then an exit  | everything up to a trigger that leads on |
-| `Call`      | a known tool, arguments by its schema,   | any name, any arguments, soft space,     |
-|             | the template's own literals              | keys of a JSON envelope in any order     |
-| `Value`     | a value of the schema in the encoding    | any value in the encoding                |
-| `End`       | one of the stops                         | the same, or the end of the input        |
+    node        strictly (masks, exports)               leniently (reading)
+    ---------   -------------------------------------   ---------------------------------------
+    Literal     these bytes; white space beside free    its marks in order, any white space or
+                text may be left out                    none between them
+    ByteSet     one of these bytes                      the same
+    Sequence    all items in order                      the same
+    Choice      one of the options                      the one whose marks are there
+    Repeat      `least` to `most` items                 any number
+    Reference   the rule                                the rule
+    Tag         the item                                the item, reported as an event
+    Text        UTF-8 without any trigger, an exit      everything up to a trigger that leads on
+    Call        a known tool, arguments by its          any name, any arguments, soft space, the
+                schema, the template's literals         keys of a JSON envelope in any order
+    Value       a value of the schema, encoded          any value in the encoding
+    End         one of the stops                        the same, or the end of the input
 
 Nodes are frozen and compare by content. `Call` and `Value` are not expanded in the tree: the
 automaton expands them per tool when it gets there (`expand.expand_call`), the reader never does.

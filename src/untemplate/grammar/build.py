@@ -1,0 +1,248 @@
+r"""Dialect + tools + tool choice + prompt -> the grammar of one turn.
+
+The graph of the dialect is unrolled by the number of calls so far, as far as the choice cares: rule
+`content:0` is content before any call, `content:1` after one. With `required` the rules without a
+call have no way to the end; with `parallel: false` the rules after one call have no way to another.
+
+    build_grammar(hermes, tools, ToolChoice("required"))
+    start        -> "" call:0                       (no content: a call is what was asked for)
+    call:0       -> Call(tools) after:call:1
+    after:call:1 -> "\n" call:1 | "" end
+    end          -> End("<|im_end|>")
+
+Reading does not go by the choice: what a model wrote against it is still read and reported. The
+reader therefore takes `unrestricted()`, the same grammar under the choice `auto`.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+
+from untemplate.dialect import (
+    END,
+    CallBlock,
+    Dialect,
+    Edge,
+    Hole,
+    Opening,
+    Prompt,
+    TextBlock,
+    dumps,
+)
+from untemplate.errors import RequestError
+from untemplate.grammar import nodes
+from untemplate.grammar.envelope import find_envelope
+from untemplate.grammar.marks import is_distinctive, marks
+from untemplate.grammar.nodes import Node
+from untemplate.message import Tool, ToolChoice
+
+__all__ = ["Grammar", "GrammarOptions", "build_grammar"]
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarOptions:
+    """How wide strict writing is where JSON leaves a choice."""
+
+    whitespace: OneOf["bounded", "exact"] = "bounded"
+    """`bounded`: up to 2 blanks, or one newline and up to 20 blanks, where JSON allows space."""
+    key_order: OneOf["any", "declared"] = "any"
+    open_objects: bool = False
+    """Whether objects without `additionalProperties` take further keys, as JSON Schema says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What a model may write in one turn; `rules` and `start` are the tree."""
+
+    rules: Mapping[str, Node]
+    start: Node
+    dialect: Dialect
+    prompt: Prompt
+    tools: tuple[Tool, ...]
+    """All declared tools, whatever the choice."""
+    choice: ToolChoice
+    options: GrammarOptions
+    key: str = field(repr=False)
+    """Hash of all that the grammar was made from; equal keys mean equal grammars."""
+
+    def unrestricted(self) -> "Grammar":
+        """The same grammar as if any tool might be called any number of times."""
+        return build_grammar(
+            self.dialect, self.tools, ToolChoice(), prompt=self.prompt, options=self.options
+        )
+
+
+def build_grammar(
+    dialect: Dialect,
+    tools: Sequence[Tool] = (),
+    choice: ToolChoice | None = None,
+    *,
+    prompt: Prompt | None = None,
+    options: GrammarOptions | None = None,
+) -> Grammar:
+    """The grammar of one turn of this dialect.
+
+    Args:
+        dialect: how the model family writes a turn.
+        tools: the declared tools; without any no call can be written.
+        choice: which of them may or must be called; default `auto`.
+        prompt: which prompt the output goes on after; default the dialect's first.
+        options: where JSON leaves a choice.
+
+    Raises:
+        RequestError: the choice names no declared tool, or asks for a call without tools.
+    """
+    choice = choice or ToolChoice()
+    options = options or GrammarOptions()
+    prompt = prompt or dialect.prompts[0]
+    allowed = _allowed(tools, choice)
+    builder = _Builder(dialect, allowed, choice)
+    start, rules = builder.build(prompt)
+    parts = (dumps(dialect), repr(prompt), repr(tuple(tools)), repr(choice), repr(options))
+    key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return Grammar(rules, start, dialect, prompt, tuple(tools), choice, options, key)
+
+
+def _allowed(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Tool, ...]:
+    if choice.mode == "none":
+        return ()
+    if choice.name is not None:
+        named = tuple(t for t in tools if t.name == choice.name)
+        if not named:
+            known = ", ".join(t.name for t in tools) or "none"
+            raise RequestError(
+                f"no tool is named {choice.name!r}; declared: {known}", place="tool_choice"
+            )
+        return named
+    if choice.mode == "required" and not tools:
+        raise RequestError("a call is required, but no tools are declared", place="tool_choice")
+    return tuple(tools)
+
+
+class _Builder:
+    """Unrolls the dialect's graph into rules, from the openings on."""
+
+    def __init__(self, dialect: Dialect, tools: tuple[Tool, ...], choice: ToolChoice) -> None:
+        self._dialect = dialect
+        self._tools = tools
+        self._required = choice.mode == "required"
+        limits = [m for m in (dialect.calls_max, None if choice.parallel else 1) if m is not None]
+        self._most = min(limits, default=None)
+        self._rules: dict[str, Node] = {}
+
+    def build(self, prompt: Prompt) -> tuple[Node, Mapping[str, Node]]:
+        openings = [o for o in prompt.openings if self._may_enter(o.block, 0)]
+        if self._required:
+            openings = [o for o in openings if not self._is_detour(o, openings)] or openings
+        self._rules["end"] = nodes.End(tuple(s.encode() for s in self._dialect.stops))
+        pending = [self._name(o.block, 0) for o in openings]
+        while pending:
+            name = pending.pop()
+            if name not in self._rules:
+                self._rules[name] = self._rule(name)
+                pending.extend(_references(self._rules[name]))
+        start = nodes.Choice(tuple(self._lead(o.literal, self._name(o.block, 0)) for o in openings))
+        return start, dict(self._rules)
+
+    # A call costs one of `_most`; without a limit only "none yet" and "some" differ.
+    def _more(self, calls: int) -> int:
+        return calls + 1 if self._most is not None else 1
+
+    def _name(self, block: str, calls: int) -> str:
+        return "end" if block == END else f"{block}:{calls}"
+
+    def _may_enter(self, block: str, calls: int) -> bool:
+        if block == END:
+            return calls > 0 or not self._required
+        if isinstance(self._dialect.blocks[block], TextBlock):
+            return True
+        return bool(self._tools) and (self._most is None or calls < self._most)
+
+    def _is_detour(self, opening: Opening, openings: Sequence[Opening]) -> bool:
+        """Whether a required call can do without this opening: content, where a call may open."""
+        return self._is_content(opening.block) and any(
+            not self._is_content(o.block) for o in openings
+        )
+
+    def _is_content(self, block: str) -> bool:
+        pattern = self._dialect.blocks.get(block)
+        return isinstance(pattern, TextBlock) and pattern.kind == "content"
+
+    def _edges(self, block: str, calls: int) -> list[Edge]:
+        edges = [e for e in self._dialect.edges_from(block) if self._may_enter(e.target, calls)]
+        if self._required and calls == 0:
+            direct = [e for e in edges if not self._is_content(e.target)]
+            return direct or edges
+        return edges
+
+    def _rule(self, name: str) -> Node:
+        if name.startswith("after:"):
+            block, calls = name.removeprefix("after:").rsplit(":", 1)
+            edges = self._edges(block, int(calls))
+            return nodes.Choice(
+                tuple(self._lead(e.literal, self._name(e.target, int(calls))) for e in edges)
+            )
+        block, calls = name.rsplit(":", 1)
+        pattern = self._dialect.blocks[block]
+        if isinstance(pattern, CallBlock):
+            call = nodes.Call(pattern, self._tools, find_envelope(pattern.pattern))
+            after = nodes.Reference(f"after:{block}:{self._more(int(calls))}")
+            return nodes.Sequence((call, after))
+        return self._text(pattern, block, int(calls))
+
+    def _text(self, pattern: TextBlock, block: str, calls: int) -> Node:
+        edges = self._edges(block, calls)
+        exits = tuple(nodes.Exit(e.literal.encode(), self._name(e.target, calls)) for e in edges)
+        triggers = tuple(t for i, e in enumerate(edges) for t in self._triggers(e, i))
+        forbidden = {f: None for e in self._dialect.edges_from(block) for f in self._forbidden(e)}
+        return nodes.Text(pattern.kind, exits, triggers, tuple(forbidden))
+
+    def _openings_of(self, edge: Edge) -> Iterator[str]:
+        """The literal text through which the edge leads up to its first hole or free text."""
+        target = self._dialect.blocks.get(edge.target)
+        if edge.target == END:
+            yield from (edge.literal + stop for stop in self._dialect.stops)
+        elif isinstance(target, CallBlock):
+            first = target.pattern[0]
+            yield edge.literal + (first if not isinstance(first, Hole) else "")
+        else:
+            yield edge.literal
+
+    def _triggers(self, edge: Edge, number: int) -> Iterator[nodes.Trigger]:
+        for opening in self._openings_of(edge):
+            for i, mark in enumerate(marks(opening)):
+                if is_distinctive(mark) or (i == 0 and not mark.startswith(("{", '"', "["))):
+                    yield nodes.Trigger(mark.encode(), number, i)
+
+    def _forbidden(self, edge: Edge) -> Iterator[bytes]:
+        for opening in self._openings_of(edge):
+            found = marks(opening)
+            distinctive = [m.encode() for m in found if is_distinctive(m)]
+            if distinctive:
+                yield from distinctive
+            elif found:
+                yield opening.strip().encode()
+
+    @staticmethod
+    def _lead(literal: str, rule: str) -> Node:
+        reference = nodes.Reference(rule)
+        return (
+            nodes.Sequence((nodes.Literal(literal.encode()), reference)) if literal else reference
+        )
+
+
+def _references(node: Node) -> Iterator[str]:
+    """Names of the rules that a node leads to."""
+    match node:
+        case nodes.Reference(rule):
+            yield rule
+        case nodes.Sequence(items) | nodes.Choice(items):
+            for item in items:
+                yield from _references(item)
+        case nodes.Text():
+            yield from (e.target for e in node.exits)
+        case nodes.Repeat() | nodes.Tag():
+            yield from _references(node.item)
+        case _:
+            return
