@@ -1,0 +1,1 @@
+"""llama.cpp in this process, through ctypes on its public C API."""
