@@ -20,7 +20,7 @@ answers a broken promise by ending the process, so each count is checked before 
 import ctypes
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from collections.abc import Sequence as SequenceOf
 from contextlib import contextmanager
 from dataclasses import dataclass
