@@ -1,0 +1,112 @@
+r"""Tools for a template that has none: they are described in words, in the system turn.
+
+In comes a conversation with `tools`, `tool_calls` and `tool` messages; out comes one of plain
+system, user and assistant messages that any template renders. The words stand in the dialect
+(`Dialect.polyfill`), and earlier calls are written as the dialect writes them, so the model sees in
+history exactly what its grammar asks of it:
+
+    {"role": "assistant", "tool_calls": [ping]} -> {"role": "assistant", "content": "<tool_call>…"}
+    {"role": "tool", "content": "pong"}         -> {"role": "user", "content": "<tool_response>…"}
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from untemplate.dialect import END, CallBlock, Dialect, Edge, Hole, fill
+from untemplate.message import JSON, Tool
+
+__all__ = ["polyfill"]
+
+Conversation = Sequence[Mapping[str, JSON]]
+
+
+def polyfill(messages: Conversation, tools: Sequence[Tool], dialect: Dialect) -> Conversation:
+    """The conversation without tool fields, tools described in its system message."""
+    words = dialect.polyfill
+    assert words is not None
+    call, block = next((n, b) for n, b in dialect.blocks.items() if isinstance(b, CallBlock))
+    between, closing = _literal(dialect.edges, call, call), _literal(dialect.edges, call, END)
+    names: dict[str, str] = {}
+    out: list[dict[str, JSON]] = []
+    after_result = False
+    for message in messages:
+        if message.get("role") == "assistant" and message.get("tool_calls"):
+            calls = _calls(message, block)
+            names.update((c[Hole.ID], c[Hole.NAME]) for c in calls)
+            content = _text(message)
+            lead = _literal(dialect.edges, "content", call) if content else ""
+            written = between.join(fill(block.pattern, c) for c in calls)
+            kept = {k: v for k, v in message.items() if k != "tool_calls"}
+            out.append({**kept, "content": content + lead + written + closing})
+        elif message.get("role") == "tool":
+            name = str(message.get("name") or names.get(str(message.get("tool_call_id")), ""))
+            text = words.result.replace("{name}", name).replace("{result}", _text(message))
+            if after_result:
+                text = f"{_text(out.pop())}\n{text}"
+            out.append({"role": "user", "content": text})
+        else:
+            out.append(dict(message))
+        after_result = message.get("role") == "tool"
+    if tools:
+        listed = "\n".join(words.tool.replace("{tool}", _described(t)) for t in tools)
+        _add_system(out, words.system.replace("{tools}", listed))
+    return out
+
+
+def _text(message: Mapping[str, JSON]) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [p.get("text") for p in content if isinstance(p, dict)]
+        return "".join(p for p in parts if isinstance(p, str))
+    return "" if content is None else json.dumps(content, ensure_ascii=False)
+
+
+def _calls(message: Mapping[str, JSON], block: CallBlock) -> list[dict[Hole, str]]:
+    """What fills the holes of each call; arguments that are no JSON object stay as they are."""
+    out: list[dict[Hole, str]] = []
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(call, dict) and isinstance(function, dict):
+            out.append(
+                {
+                    Hole.ID: str(call.get("id")),
+                    Hole.NAME: str(function.get("name")),
+                    Hole.INDEX: str(block.index_base + len(out)),
+                    Hole.ARGUMENTS: _arguments(function.get("arguments"), block),
+                }
+            )
+    return out
+
+
+def _arguments(given: JSON, block: CallBlock) -> str:
+    value = given
+    if isinstance(given, str):
+        try:
+            value = cast("JSON", json.loads(given))
+        except (ValueError, RecursionError):
+            return given
+    return block.arguments.write(value) if isinstance(value, dict) else str(given)
+
+
+def _literal(edges: Sequence[Edge], source: str, target: str) -> str:
+    return next((e.literal for e in edges if (e.source, e.target) == (source, target)), "")
+
+
+def _described(tool: Tool) -> str:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return json.dumps(function, ensure_ascii=False)
+
+
+def _add_system(out: list[dict[str, JSON]], text: str) -> None:
+    if out and out[0].get("role") in ("system", "developer"):
+        out[0] = {**out[0], "content": f"{_text(out[0])}\n\n{text}"}
+    else:
+        out.insert(0, {"role": "system", "content": text})
