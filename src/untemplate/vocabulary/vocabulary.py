@@ -121,12 +121,13 @@ def byte_vocabulary(specials: Sequence[str] = (), *, eos: str | None = None) -> 
     ids = {text: 256 + n for n, text in enumerate(specials)}
 
     def encode(text: str, *, special: bool) -> list[int]:
-        pieces = split_at(text, ids) if special else [text]
-        return [
-            token_id
-            for piece in pieces
-            for token_id in ([ids[piece]] if special and piece in ids else piece.encode("utf-8", "replace"))
-        ]
+        found: list[int] = []
+        for piece in split_at(text, ids) if special else [text]:
+            if special and piece in ids:
+                found.append(ids[piece])
+            else:
+                found.extend(piece.encode("utf-8", "replace"))
+        return found
 
     return Vocabulary(
         tokens=(*(bytes([b]) for b in range(256)), *(text.encode() for text in specials)),
