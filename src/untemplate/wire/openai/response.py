@@ -1,0 +1,245 @@
+"""Answers of the chat completions API: one object, or the chunks of a stream.
+
+    writer = AnswerWriter("chatcmpl-1", model="qwen3", created=1)
+    writer.completion(message, usage)          the whole answer as JSON bytes
+    writer.first()                             then, for a stream: the role,
+    writer.chunks(delta)                       the news, each as JSON bytes,
+    writer.last(message), writer.usage(usage)  the end
+
+A chunk tells one thing: text, or the header of one call (index, id, type, name, empty arguments),
+or more arguments of one call; clients exist that look at the first entry only.
+
+What OpenAI's format can't say stands in fields named `untemplate`: at a call whether it is
+complete, what its arguments lack and how far each can be trusted; at a choice how the turn ended
+and what was odd in it. A stream's last chunk has both, at the choice.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from untemplate.message import CallDelta, Delta, Message, ToolCall, Usage
+
+__all__ = ["AnswerWriter", "ModelCard", "encode_models"]
+
+Reason = Literal["stop", "length", "tool_calls"]
+
+
+class _Function(msgspec.Struct, omit_defaults=True):
+    name: str | UnsetType = UNSET
+    arguments: str | UnsetType = UNSET
+
+
+class _CallNotes(msgspec.Struct, omit_defaults=True):
+    state: str
+    closing: str
+    arguments_state: dict[str, str]
+    ambiguous: tuple[str, ...] = ()
+    written_id: str | None = None
+    index: int | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+
+
+class _Call(msgspec.Struct, omit_defaults=True):
+    id: str
+    type: str
+    function: _Function
+    untemplate: _CallNotes
+
+
+class _CallChunk(msgspec.Struct, omit_defaults=True):
+    index: int
+    id: str | UnsetType = UNSET
+    type: str | UnsetType = UNSET
+    function: _Function | UnsetType = UNSET
+
+
+class _DiagnosticNote(msgspec.Struct):
+    code: str
+    span: tuple[int, int]
+    message: str
+
+
+class _ChoiceNotes(msgspec.Struct, omit_defaults=True):
+    end: str
+    tool_calls: list[_CallNotes] | UnsetType = UNSET
+    diagnostics: list[_DiagnosticNote] | UnsetType = UNSET
+
+
+class _Message(msgspec.Struct, omit_defaults=True):
+    role: str
+    content: str | None
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: list[_Call] | UnsetType = UNSET
+
+
+class _Choice(msgspec.Struct):
+    index: int
+    message: _Message
+    finish_reason: Reason
+    untemplate: _ChoiceNotes
+
+
+class _Delta(msgspec.Struct, omit_defaults=True):
+    role: str | UnsetType = UNSET
+    content: str | UnsetType | None = UNSET
+    reasoning_content: str | UnsetType = UNSET
+    tool_calls: tuple[_CallChunk, ...] | UnsetType = UNSET
+
+
+class _ChunkChoice(msgspec.Struct, omit_defaults=True):
+    index: int
+    delta: _Delta
+    finish_reason: Reason | None
+    untemplate: _ChoiceNotes | UnsetType = UNSET
+
+
+class _CachedTokens(msgspec.Struct):
+    cached_tokens: int
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: _CachedTokens
+
+
+class _Completion(msgspec.Struct):
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[_Choice]
+    usage: _Usage
+
+
+class _Chunk(msgspec.Struct, omit_defaults=True):
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: tuple[_ChunkChoice, ...]
+    usage: _Usage | UnsetType = UNSET
+
+
+class ModelCard(msgspec.Struct, kw_only=True):
+    """An entry of `/v1/models`."""
+
+    id: str
+    object: str
+    created: int
+    owned_by: str
+    meta: dict[str, str | int | None]
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_models(models: list[ModelCard]) -> bytes:
+    return _encode({"object": "list", "data": models})
+
+
+class AnswerWriter:
+    """Writes one answer; the same id, model and time stand in all of its parts."""
+
+    def __init__(self, answer_id: str, *, model: str, created: int) -> None:
+        self._id = answer_id
+        self._model = model
+        self._created = created
+
+    def completion(self, message: Message, usage: Usage) -> bytes:
+        """The whole answer in one object."""
+        calls = [
+            _Call(c.id, "function", _Function(c.name, c.arguments), _call_notes(c))
+            for c in message.tool_calls
+        ]
+        content = None if calls and not message.content else message.content
+        written = _Message("assistant", content, message.reasoning_content or UNSET, calls or UNSET)
+        choice = _Choice(0, written, _reason(message), _choice_notes(message))
+        return _encode(
+            _Completion(
+                self._id, "chat.completion", self._created, self._model, [choice], _usage(usage)
+            )
+        )
+
+    def first(self) -> bytes:
+        """The chunk that opens a stream: the role, and no text yet."""
+        return self._chunk(_Delta(role="assistant", content=None))
+
+    def chunks(self, delta: Delta) -> Iterator[bytes]:
+        """The chunks that tell this news; none if there is none."""
+        if delta.reasoning_content:
+            yield self._chunk(_Delta(reasoning_content=delta.reasoning_content))
+        if delta.content:
+            yield self._chunk(_Delta(content=delta.content))
+        for call in delta.tool_calls:
+            yield from self._call_chunks(call)
+
+    def last(self, message: Message) -> bytes:
+        """The chunk with the finish reason, and what OpenAI's format can't say."""
+        notes = _choice_notes(message)
+        if message.tool_calls:
+            notes.tool_calls = [_call_notes(c, place=True) for c in message.tool_calls]
+        return self._encode((_ChunkChoice(0, _Delta(), _reason(message), notes),))
+
+    def usage(self, usage: Usage) -> bytes:
+        """The chunk without choices that ends a stream if `include_usage` was asked for."""
+        return self._encode((), _usage(usage))
+
+    def _call_chunks(self, call: CallDelta) -> Iterator[bytes]:
+        if call.id is not None:
+            function = _Function(call.name or "", "")
+            yield self._call_chunk(_CallChunk(call.index, call.id, "function", function))
+        if call.arguments:
+            yield self._call_chunk(
+                _CallChunk(call.index, function=_Function(arguments=call.arguments))
+            )
+
+    def _call_chunk(self, call: _CallChunk) -> bytes:
+        return self._chunk(_Delta(tool_calls=(call,)))
+
+    def _chunk(self, delta: _Delta) -> bytes:
+        return self._encode((_ChunkChoice(0, delta, None),))
+
+    def _encode(
+        self, choices: tuple[_ChunkChoice, ...], usage: _Usage | UnsetType = UNSET
+    ) -> bytes:
+        return _encode(
+            _Chunk(self._id, "chat.completion.chunk", self._created, self._model, choices, usage)
+        )
+
+
+def _reason(message: Message) -> Reason:
+    """`length` whatever was cut; else whether calls came, whatever the engine calls the end."""
+    if message.finish_reason == "length":
+        return "length"
+    return "tool_calls" if message.tool_calls else "stop"
+
+
+def _call_notes(call: ToolCall, *, place: bool = False) -> _CallNotes:
+    return _CallNotes(
+        call.state,
+        call.closing,
+        dict(call.arguments_state),
+        call.ambiguous,
+        call.written_id,
+        call.index if place else UNSET,
+        call.id if place else UNSET,
+    )
+
+
+def _choice_notes(message: Message) -> _ChoiceNotes:
+    notes = [_DiagnosticNote(d.code, d.span, d.message) for d in message.diagnostics]
+    return _ChoiceNotes(message.end, UNSET, notes or UNSET)
+
+
+def _usage(usage: Usage) -> _Usage:
+    return _Usage(
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.prompt_tokens + usage.completion_tokens,
+        _CachedTokens(usage.cached_tokens),
+    )

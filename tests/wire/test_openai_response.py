@@ -1,0 +1,177 @@
+import json
+
+from untemplate.message import CallDelta, Delta, Diagnostic, Message, ToolCall, Usage
+from untemplate.wire.openai.response import AnswerWriter, ModelCard, encode_models
+
+WRITER = AnswerWriter("chatcmpl-1", model="m", created=7)
+CUT = ToolCall(
+    index=0,
+    id="call_a",
+    name="pay",
+    arguments='{"to": "acct-99"',
+    closing="}",
+    state="cut",
+    arguments_state={"/to": "complete", "/amount": "cut"},
+    ambiguous=("/to",),
+    written_id="0",
+)
+
+
+def deltas(delta: Delta) -> list[dict]:
+    chunks = [json.loads(c) for c in WRITER.chunks(delta)]
+    for chunk in chunks:
+        assert (chunk["id"], chunk["object"]) == ("chatcmpl-1", "chat.completion.chunk")
+        assert (chunk["model"], chunk["created"]) == ("m", 7)
+        assert [c["finish_reason"] for c in chunk["choices"]] == [None]
+    return [c["choices"][0]["delta"] for c in chunks]
+
+
+def test_text_in_one_answer():
+    answer = json.loads(WRITER.completion(Message("Hi", "hm"), Usage(5, 2, 3)))
+    assert answer == {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 7,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Hi", "reasoning_content": "hm"},
+                "finish_reason": "stop",
+                "untemplate": {"end": "complete"},
+            }
+        ],
+        "usage": {
+            "prompt_tokens": 5,
+            "completion_tokens": 2,
+            "total_tokens": 7,
+            "prompt_tokens_details": {"cached_tokens": 3},
+        },
+    }
+
+
+def test_a_cut_call_says_what_is_cut():
+    message = Message(
+        tool_calls=(CUT,),
+        diagnostics=(Diagnostic("cut", (3, 9), "cut at the limit"),),
+        end="cut",
+        finish_reason="length",
+    )
+    choice = json.loads(WRITER.completion(message, Usage()))["choices"][0]
+    assert choice["finish_reason"] == "length"
+    assert choice["message"] == {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": "call_a",
+                "type": "function",
+                "function": {"name": "pay", "arguments": '{"to": "acct-99"'},
+                "untemplate": {
+                    "state": "cut",
+                    "closing": "}",
+                    "arguments_state": {"/to": "complete", "/amount": "cut"},
+                    "ambiguous": ["/to"],
+                    "written_id": "0",
+                },
+            }
+        ],
+    }
+    assert choice["untemplate"] == {
+        "end": "cut",
+        "diagnostics": [{"code": "cut", "span": [3, 9], "message": "cut at the limit"}],
+    }
+
+
+def test_a_stream_tells_one_thing_in_each_chunk():
+    assert json.loads(WRITER.first())["choices"] == [
+        {"index": 0, "delta": {"role": "assistant", "content": None}, "finish_reason": None}
+    ]
+    assert deltas(Delta()) == []
+    assert deltas(Delta(content="a", reasoning_content="b")) == [
+        {"reasoning_content": "b"},
+        {"content": "a"},
+    ]
+    news = (CallDelta(0, "call_a", "pay", '{"to'), CallDelta(1, "call_b", "ping"))
+    assert deltas(Delta(tool_calls=news)) == [
+        {
+            "tool_calls": [
+                {
+                    "index": 0,
+                    "id": "call_a",
+                    "type": "function",
+                    "function": {"name": "pay", "arguments": ""},
+                }
+            ]
+        },
+        {"tool_calls": [{"index": 0, "function": {"arguments": '{"to'}}]},
+        {
+            "tool_calls": [
+                {
+                    "index": 1,
+                    "id": "call_b",
+                    "type": "function",
+                    "function": {"name": "ping", "arguments": ""},
+                }
+            ]
+        },
+    ]
+
+
+def test_the_last_chunk_has_the_notes_on_all_calls():
+    message = Message(tool_calls=(CUT,), end="cut", finish_reason="length")
+    assert json.loads(WRITER.last(message))["choices"] == [
+        {
+            "index": 0,
+            "delta": {},
+            "finish_reason": "length",
+            "untemplate": {
+                "end": "cut",
+                "tool_calls": [
+                    {
+                        "index": 0,
+                        "id": "call_a",
+                        "state": "cut",
+                        "closing": "}",
+                        "arguments_state": {"/to": "complete", "/amount": "cut"},
+                        "ambiguous": ["/to"],
+                        "written_id": "0",
+                    }
+                ],
+            },
+        }
+    ]
+
+
+def test_the_finish_reason_is_length_or_tells_of_calls():
+    whole = ToolCall(0, "call_a", "ping", "{}")
+    for message, reason in (
+        (Message("x"), "stop"),
+        (Message("x", finish_reason="length"), "length"),
+        (Message(tool_calls=(whole,)), "tool_calls"),
+        (Message(tool_calls=(whole,), finish_reason="length"), "length"),
+        (Message("x", finish_reason="cancelled"), "stop"),
+    ):
+        assert json.loads(WRITER.last(message))["choices"][0]["finish_reason"] == reason
+
+
+def test_the_usage_chunk_has_no_choices():
+    chunk = json.loads(WRITER.usage(Usage(5, 2)))
+    assert chunk["choices"] == []
+    assert chunk["usage"]["total_tokens"] == 7
+
+
+def test_models():
+    card = ModelCard(id="m", object="model", created=1, owned_by="us", meta={"context": 4096})
+    assert json.loads(encode_models([card])) == {
+        "object": "list",
+        "data": [
+            {
+                "id": "m",
+                "object": "model",
+                "created": 1,
+                "owned_by": "us",
+                "meta": {"context": 4096},
+            }
+        ],
+    }
