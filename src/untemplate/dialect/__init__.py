@@ -2,12 +2,16 @@
 
 from untemplate.dialect.dialect import (
     END,
+    Before,
     BlockPattern,
     CallBlock,
     Dialect,
     Edge,
     Evidence,
+    Field,
+    Follows,
     Frame,
+    FramePart,
     History,
     IdShape,
     Loss,
@@ -15,6 +19,7 @@ from untemplate.dialect.dialect import (
     Polyfill,
     Prompt,
     TextBlock,
+    Trim,
 )
 from untemplate.dialect.pattern import (
     KEY_IN_LITERAL,
@@ -38,12 +43,15 @@ from untemplate.dialect.pattern import (
     json_type,
 )
 from untemplate.dialect.serial import dumps, loads
+from untemplate.dialect.write import TRIMS, write_calls, write_turn
 
 __all__ = [
     "END",
     "KEY_IN_LITERAL",
+    "TRIMS",
     "Absent",
     "Arguments",
+    "Before",
     "BlockPattern",
     "CallBlock",
     "Dialect",
@@ -52,7 +60,10 @@ __all__ = [
     "Encoding",
     "Escaped",
     "Evidence",
+    "Field",
+    "Follows",
     "Frame",
+    "FramePart",
     "History",
     "Hole",
     "IdShape",
@@ -69,10 +80,13 @@ __all__ = [
     "Python",
     "Raw",
     "TextBlock",
+    "Trim",
     "Whole",
     "Written",
     "dumps",
     "fill",
     "json_type",
     "loads",
+    "write_calls",
+    "write_turn",
 ]

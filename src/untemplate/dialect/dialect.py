@@ -29,12 +29,16 @@ from untemplate.message import JSON
 
 __all__ = [
     "END",
+    "Before",
     "BlockPattern",
     "CallBlock",
     "Dialect",
     "Edge",
     "Evidence",
+    "Field",
+    "Follows",
     "Frame",
+    "FramePart",
     "History",
     "IdShape",
     "Loss",
@@ -42,6 +46,7 @@ __all__ = [
     "Polyfill",
     "Prompt",
     "TextBlock",
+    "Trim",
 ]
 
 Evidence = Literal["written", "read", "prompt", "given"]
@@ -110,29 +115,62 @@ class Prompt:
     switches: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     """Template variables under which this prompt is written (`enable_thinking`, say)."""
     evidence: Evidence = "prompt"
+    before: "Before" = "user"
+    """In which place of the conversation it is written."""
+
+
+Before = Literal["user", "later user", "tool"]
+"""What stands before a turn: the first user message, a later one, tool results."""
+
+Follows = Literal["nothing", "user", "tool"]
+"""What comes after a turn."""
+
+Field = Literal["reasoning", "content", "calls"]
+"""A part of a message."""
+
+Trim = Literal[
+    "", "strip", "lstrip", "rstrip", "strip newlines", "lstrip newlines", "rstrip newlines"
+]
+"""Which white space at the edges of a text is not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class FramePart:
+    """One part of a message inside a frame."""
+
+    field: Field
+    block: str
+    """Name of the block as which it is written. One family writes content beside calls as
+    reasoning."""
+    trim: Trim = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How history writes a turn that has these blocks: block names, and the literals around them.
+    """How history writes a turn that has these fields: its parts, and the literals around them.
 
-    `literals` has one element more than `blocks`; a run of calls counts as one block.
+    A field that is in `has` but in no part is dropped. `literals` has one element more than
+    `parts`; a run of calls is one part.
     """
 
-    blocks: tuple[str, ...]
+    has: tuple[Field, ...]
+    parts: tuple[FramePart, ...]
     literals: tuple[str, ...]
-    trims: tuple[str, ...] = ()
-    """For each block how its text is trimmed: `""`, `strip`, `lstrip`, `rstrip`, each also with
-    ` newlines` for newlines only."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
     """How the template writes an assistant turn in one kind of place of the conversation."""
 
-    before: Literal["user", "tool"]
-    follows: Literal["nothing", "user", "tool"]
+    before: Before
+    follows: Follows
+    header: str
+    """What every frame begins with, before anything that the model writes."""
     frames: tuple[Frame, ...]
+    openings: tuple[Opening, ...] = ()
+    """What may follow the header, for reading a turn as history writes it."""
+    blank: tuple[Field, ...] = ()
+    """Fields that count as absent when they hold nothing but white space."""
     counts_earlier_calls: bool = False
     """The number of a call counts through the whole conversation, not the turn."""
 
@@ -170,6 +208,9 @@ class Dialect:
     calls_max: int | None = None
     """Most calls in one turn; None: any number."""
     history: tuple[History, ...] = ()
+    """A place that is not listed is written as the one that is most like it: see `place`."""
+    written: Mapping[str, CallBlock] = field(default_factory=dict[str, CallBlock])
+    """Calls that history writes in another way than the model, by the name of their block."""
     losses: tuple[Loss, ...] = ()
     polyfill: Polyfill | None = None
     origin: Literal["inferred", "given"] = "inferred"
@@ -178,3 +219,14 @@ class Dialect:
 
     def edges_from(self, block: str) -> tuple[Edge, ...]:
         return tuple(e for e in self.edges if e.source == block)
+
+    def place(self, before: Before = "user", follows: Follows = "nothing") -> History | None:
+        """How history writes a turn there; None when the dialect has no history at all."""
+        befores: tuple[Before, ...] = ("later user", "user", "tool")
+        wanted = befores[befores.index(before) :] if before != "tool" else ("tool", *befores)
+        for nearest in dict.fromkeys((follows, "nothing")):
+            for kind in wanted:
+                for history in self.history:
+                    if (history.before, history.follows) == (kind, nearest):
+                        return history
+        return self.history[0] if self.history else None
