@@ -90,6 +90,12 @@ class Model:
     def eos_id(self) -> int | None:
         return _token_or_none(self.library.c.llama_vocab_eos(self._vocab))
 
+    @property
+    def vocabulary_type(self) -> int:
+        """`llama_vocab_type`: 1 SentencePiece, 2 byte-level BPE, ..."""
+        kind: int = self.library.c.llama_vocab_type(self._vocab)
+        return kind
+
     def text_of(self, token_id: int | None) -> str:
         """Text of a special token, for templates that print `bos_token`; empty for None."""
         return "" if token_id is None else self.piece(token_id).decode("utf-8", "replace")

@@ -1,0 +1,290 @@
+"""The only loop that makes tokens: one turn, one session of a model, events out.
+
+    forced tokens ─┐                          ┌─► constraint.advance
+                   ├─► evaluate ─► mask ─► choose ─► stop? ─► turn.feed ─► event
+    last batch ────┘
+
+In: a turn (prompt, constraint, reader) and a `Session`, which evaluates batches of token ids and
+gives back logits. Out: events, the last of them `Finished`. The loop knows nothing of llama.cpp,
+threads or queues; a session knows nothing of turns.
+
+Tokens are evaluated as late as possible: what was chosen and what the grammar forces after it wait
+in `pending` until logits are needed, and go in as one batch. That is what makes resuming exact: a
+turn cut at any token has evaluated nothing beyond a batch border of the uncut run, so it goes on
+with the very batch that the uncut run would have evaluated.
+
+A turn ends with `stop` (an end token, a stop string, or the grammar's end), `length` (max_tokens,
+or the context is full), or `cancelled`. None of these is an error.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untemplate.engines.events import (
+    Batch,
+    DrivenConstraint,
+    DrivenTurn,
+    Event,
+    Finished,
+    Generated,
+    Prompted,
+    Reuse,
+    ShouldStop,
+    Timings,
+    never,
+)
+from untemplate.engines.sampling import Sampler, Sampling, apply_mask, mask_words
+from untemplate.engines.stops import StopScanner
+from untemplate.errors import RequestError
+from untemplate.message import FinishReason, Usage
+from untemplate.vocabulary import Vocabulary
+
+__all__ = ["Options", "Prepared", "Session", "drive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A session that holds a prompt up to its last batch."""
+
+    cached_tokens: int
+    pending: list[int]
+    """What is still to be evaluated; never empty."""
+    is_exact: bool = True
+
+
+class Session(Protocol):
+    """One request's hold on a model."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def context_tokens(self) -> int: ...
+    @property
+    def batches(self) -> Sequence[Batch]: ...
+
+    def prepare(
+        self,
+        prompt: Sequence[int],
+        written: Sequence[int],
+        batches: Sequence[Batch],
+        timings: Timings,
+    ) -> Prepared | None:
+        """Evaluates all but the last batch; None when it was told to stop."""
+        ...
+
+    def evaluate(
+        self, tokens: Sequence[int], timings: Timings
+    ) -> tuple[NDArray[np.float32], float] | None:
+        """Logits after the tokens, ours to change, and the seconds it took; None when stopped."""
+        ...
+
+    def count(self) -> None:
+        """Told of each token that was written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one generation is to run; see `generate` of an engine."""
+
+    max_tokens: int | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    stop: tuple[str, ...] = ()
+    reuse: Reuse = "longest"
+    close_at_limit: bool = False
+    should_stop: ShouldStop = never
+
+
+def drive(turn: DrivenTurn, session: Session, options: Options) -> Generator[Event]:
+    """Generates one turn. Run it in a thread; leaving it early is safe at every event."""
+    vocabulary = session.vocabulary
+    prompt = list(turn.prompt_tokens(vocabulary))
+    room = session.context_tokens - len(prompt) - len(turn.tokens)
+    if not prompt:
+        raise RequestError("the prompt is empty", place="messages")
+    if room < 1:
+        raise RequestError(
+            f"the prompt has {len(prompt) + len(turn.tokens)} tokens, "
+            f"the context holds {session.context_tokens}",
+            place="messages",
+        )
+    if options.max_tokens is not None and options.max_tokens < 0:
+        raise RequestError("must not be negative", place="max_tokens")
+    writer = _Writer(turn, session, options, prompt, room)
+    try:
+        yield from _write(turn, session, options, prompt, writer)
+    finally:
+        turn.batches[:] = session.batches
+
+
+def _write(
+    turn: DrivenTurn,
+    session: Session,
+    options: Options,
+    prompt: Sequence[int],
+    writer: "_Writer",
+) -> Generator[Event]:
+    timings = writer.timings
+    prepared = session.prepare(prompt, tuple(turn.tokens), tuple(turn.batches), timings)
+    if prepared is None:
+        yield writer.finished("cancelled", cached_tokens=0)
+        return
+    yield Prompted(len(prompt), prepared.cached_tokens, prepared.is_exact)
+    pending = prepared.pending
+    step: list[int] = []
+    is_prompt = True
+    while True:
+        writer.write(step)
+        if step:
+            pending += step
+            yield writer.generated(step)
+        if writer.reason or options.should_stop():
+            break
+        evaluated = session.evaluate(pending, timings)
+        if evaluated is None or options.should_stop():
+            break
+        row, seconds = evaluated
+        if is_prompt:
+            timings.prompt_s += seconds
+        else:
+            timings.decode_s += seconds
+            timings.steps += 1
+        is_prompt = False
+        pending = []
+        step = [writer.choose(row)]
+    if tail := writer.rest():
+        yield tail
+    yield writer.finished(writer.reason or "cancelled", cached_tokens=prepared.cached_tokens)
+
+
+@lru_cache(maxsize=8)
+def _silent(vocabulary: Vocabulary) -> NDArray[np.intp]:
+    """Ids that write nothing and end nothing; without a mask a model could write them for ever."""
+    ends = vocabulary.ends
+    silent = [i for i, data in enumerate(vocabulary.tokens) if not data and i not in ends]
+    return np.array(silent, np.intp)
+
+
+class _Writer:
+    """What has been written in this generation, and whether it has ended."""
+
+    def __init__(
+        self,
+        turn: DrivenTurn,
+        session: Session,
+        options: Options,
+        prompt: Sequence[int],
+        room: int,
+    ) -> None:
+        vocabulary = session.vocabulary
+        self.timings = Timings()
+        self.reason: FinishReason | None = None
+        self._turn = turn
+        self._session = session
+        self._vocabulary = vocabulary
+        self._prompt_tokens = len(prompt)
+        self._left = room if options.max_tokens is None else min(options.max_tokens, room)
+        self._closes = options.close_at_limit
+        self._new_tokens = 0
+        self._constraint: DrivenConstraint | None = turn.constraint(vocabulary)
+        self._sampler = Sampler(
+            options.sampling, size=vocabulary.size, prompt=prompt, written=turn.tokens
+        )
+        # A stop that is one token of its own ends the turn by id; the same characters spelt by
+        # ordinary tokens, inside a JSON string say, are text.
+        by_id = {vocabulary.special[text] for text in turn.stops if text in vocabulary.special}
+        self._ends = vocabulary.ends | by_id
+        texts = (*(s for s in turn.stops if s not in vocabulary.special), *options.stop)
+        self._scanner = StopScanner(
+            [text.encode() for text in texts], before=vocabulary.bytes_of(turn.tokens[-64:])
+        )
+        self._mask = np.empty(mask_words(vocabulary.size), np.int32)
+        self._data = b""
+        self._events: list[object] = []
+        if self._left == 0:
+            self.reason = "length"
+
+    def write(self, step: list[int]) -> None:
+        """Writes the chosen token, and appends to the step those that the grammar now forces."""
+        for token_id in step:
+            self._write(token_id)
+        if self._constraint is None or self.reason:
+            return
+        started = perf_counter()
+        forced = self._constraint.forced()
+        self.timings.mask_s += perf_counter() - started
+        for token_id in forced:
+            if self.reason:
+                break
+            step.append(token_id)
+            self._write(token_id)
+
+    def choose(self, row: NDArray[np.float32]) -> int:
+        """Chooses the next token from its logits; changes the row."""
+        timings = self.timings
+        started = perf_counter()
+        self._sampler.adjust(row)
+        adjusted = perf_counter()
+        if self._constraint is None:
+            row[_silent(self._vocabulary)] = -np.inf
+            filled = adjusted
+        else:
+            self._constraint.fill(self._mask, self._left if self._closes else None)
+            filled = perf_counter()
+            apply_mask(row, self._mask)
+        applied = perf_counter()
+        token_id = self._sampler.choose(row, index=len(self._turn.tokens))
+        timings.mask_s += filled - adjusted
+        timings.apply_s += applied - filled
+        timings.sample_s += (adjusted - started) + (perf_counter() - applied)
+        return token_id
+
+    def generated(self, step: Iterable[int]) -> Generated:
+        """The event of one step."""
+        event = Generated(tuple(step), self._data, tuple(self._events))
+        self._data = b""
+        self._events = []
+        return event
+
+    def rest(self) -> Generated | None:
+        """What was held back for a stop string that did not come."""
+        self._read(self._scanner.finish())
+        return self.generated(()) if self._data else None
+
+    def finished(self, reason: FinishReason, *, cached_tokens: int) -> Finished:
+        """Ends the turn."""
+        message = self._turn.finish(reason)
+        usage = Usage(self._prompt_tokens, self._new_tokens, cached_tokens)
+        return Finished(message, message.finish_reason, usage, self.timings, self._sampler.seed)
+
+    def _write(self, token_id: int) -> None:
+        self._turn.tokens.append(token_id)
+        self._sampler.accept(token_id)
+        self._session.count()
+        self._new_tokens += 1
+        self._left -= 1
+        is_end = token_id in self._ends
+        if self._constraint is not None:
+            started = perf_counter()
+            self._constraint.advance(token_id)
+            is_end = is_end or self._constraint.finished
+            self.timings.advance_s += perf_counter() - started
+        if token_id not in self._ends:
+            self._read(self._scanner.feed(self._vocabulary.tokens[token_id]))
+        if is_end or self._scanner.stopped:
+            self.reason = "stop"
+        elif self._left == 0:
+            self.reason = "length"
+
+    def _read(self, data: bytes) -> None:
+        if data:
+            started = perf_counter()
+            self._events += self._turn.feed(data)
+            self._data += data
+            self.timings.read_s += perf_counter() - started
