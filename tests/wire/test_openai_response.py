@@ -3,7 +3,6 @@ import json
 from untemplate.message import CallDelta, Delta, Diagnostic, Message, ToolCall, Usage
 from untemplate.wire.openai.response import AnswerWriter, ModelCard, encode_models
 
-WRITER = AnswerWriter("chatcmpl-1", model="m", created=7)
 CUT = ToolCall(
     index=0,
     id="call_a",
@@ -17,8 +16,13 @@ CUT = ToolCall(
 )
 
 
-def deltas(delta: Delta) -> list[dict]:
-    chunks = [json.loads(c) for c in WRITER.chunks(delta)]
+def writer() -> AnswerWriter:
+    return AnswerWriter("chatcmpl-1", model="m", created=7)
+
+
+def deltas(*news: Delta) -> list[dict]:
+    answer = writer()
+    chunks = [json.loads(c) for delta in news for c in answer.chunks(delta)]
     for chunk in chunks:
         assert (chunk["id"], chunk["object"]) == ("chatcmpl-1", "chat.completion.chunk")
         assert (chunk["model"], chunk["created"]) == ("m", 7)
@@ -27,7 +31,7 @@ def deltas(delta: Delta) -> list[dict]:
 
 
 def test_text_in_one_answer():
-    answer = json.loads(WRITER.completion(Message("Hi", "hm"), Usage(5, 2, 3)))
+    answer = json.loads(writer().completion(Message("Hi", "hm"), Usage(5, 2, 3)))
     assert answer == {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -57,7 +61,7 @@ def test_a_cut_call_says_what_is_cut():
         end="cut",
         finish_reason="length",
     )
-    choice = json.loads(WRITER.completion(message, Usage()))["choices"][0]
+    choice = json.loads(writer().completion(message, Usage()))["choices"][0]
     assert choice["finish_reason"] == "length"
     assert choice["message"] == {
         "role": "assistant",
@@ -84,7 +88,7 @@ def test_a_cut_call_says_what_is_cut():
 
 
 def test_a_stream_tells_one_thing_in_each_chunk():
-    assert json.loads(WRITER.first())["choices"] == [
+    assert json.loads(writer().first())["choices"] == [
         {"index": 0, "delta": {"role": "assistant", "content": None}, "finish_reason": None}
     ]
     assert deltas(Delta()) == []
@@ -120,7 +124,8 @@ def test_a_stream_tells_one_thing_in_each_chunk():
 
 def test_the_last_chunk_has_the_notes_on_all_calls():
     message = Message(tool_calls=(CUT,), end="cut", finish_reason="length")
-    assert json.loads(WRITER.last(message))["choices"] == [
+    *_, last = writer().end(message)
+    assert json.loads(last)["choices"] == [
         {
             "index": 0,
             "delta": {},
@@ -152,11 +157,27 @@ def test_the_finish_reason_is_length_or_tells_of_calls():
         (Message(tool_calls=(whole,), finish_reason="length"), "length"),
         (Message("x", finish_reason="cancelled"), "stop"),
     ):
-        assert json.loads(WRITER.last(message))["choices"][0]["finish_reason"] == reason
+        *_, last = writer().end(message)
+        assert json.loads(last)["choices"][0]["finish_reason"] == reason
+
+
+def test_what_was_held_back_comes_at_the_end():
+    answer = writer()
+    news = Delta("a <", "hm", (CallDelta(0, "call_a", "pay", '{"to": "acct'),))
+    message = Message("a <b", "hm", (CUT, ToolCall(1, "call_b", "ping", "{}")))
+    chunks = [*answer.chunks(news), *answer.end(message)]
+    told = [json.loads(c)["choices"][0]["delta"] for c in chunks]
+    assert "".join(d.get("content", "") for d in told) == message.content
+    assert "".join(d.get("reasoning_content", "") for d in told) == message.reasoning_content
+    calls = [c for d in told for c in d.get("tool_calls", [])]
+    assert [c["function"]["name"] for c in calls if "id" in c] == ["pay", "ping"]
+    for call in message.tool_calls:
+        pieces = [c["function"]["arguments"] for c in calls if c["index"] == call.index]
+        assert "".join(pieces) == call.arguments
 
 
 def test_the_usage_chunk_has_no_choices():
-    chunk = json.loads(WRITER.usage(Usage(5, 2)))
+    chunk = json.loads(writer().usage(Usage(5, 2)))
     assert chunk["choices"] == []
     assert chunk["usage"]["total_tokens"] == 7
 

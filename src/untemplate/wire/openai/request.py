@@ -45,12 +45,10 @@ _RESERVED = frozenset(
 _UNSUPPORTED = {
     "audio": "sound is not supported; leave it out",
     "chat_template": "a request can't bring a template; start the server with one",
-    "frequency_penalty": "not supported; use repeat_penalty",
     "function_call": "deprecated and not supported; use tool_choice",
     "functions": "deprecated and not supported; use tools",
     "grammar": "not supported; the grammar follows from tools and tool_choice",
     "logprobs": "not supported; leave it out",
-    "presence_penalty": "not supported; use repeat_penalty",
     "top_logprobs": "not supported; leave it out",
 }
 """Known fields that would change the answer, and what to do; null, false and 0 are harmless."""
@@ -64,7 +62,9 @@ class Sampling:
     top_p: float | None = None
     top_k: int | None = None
     min_p: float | None = None
-    repeat_penalty: float | None = None
+    repetition_penalty: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
     seed: int | None = None
     logit_bias: Mapping[int, float] | None = None
 
@@ -88,7 +88,9 @@ class ChatRequest:
 
 
 _Count = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
+_Factor = Annotated[float, msgspec.Meta(ge=0.01, le=100)]
 _Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Penalty = Annotated[float, msgspec.Meta(ge=-2, le=2)]
 _Stop = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
 _Bias = Annotated[float, msgspec.Meta(ge=-100, le=100)]
 
@@ -107,8 +109,10 @@ class _Body(msgspec.Struct):
     top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     top_k: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
     min_p: _Fraction | None = None
-    repeat_penalty: Annotated[float, msgspec.Meta(gt=0, le=10)] | None = None
-    repetition_penalty: Annotated[float, msgspec.Meta(gt=0, le=10)] | None = None
+    repetition_penalty: _Factor | None = None
+    repeat_penalty: _Factor | None = None
+    frequency_penalty: _Penalty | None = None
+    presence_penalty: _Penalty | None = None
     seed: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     logit_bias: dict[str, _Bias] | None = None
     max_tokens: _Count | None = None
@@ -123,12 +127,10 @@ class _Body(msgspec.Struct):
     continue_final_message: bool | None = None
     audio: Any = None
     chat_template: Any = None
-    frequency_penalty: Any = None
     function_call: Any = None
     functions: Any = None
     grammar: Any = None
     logprobs: Any = None
-    presence_penalty: Any = None
     top_logprobs: Any = None
 
 
@@ -220,7 +222,9 @@ def _sampling(read: _Body) -> Sampling:
         top_p=read.top_p,
         top_k=read.top_k,
         min_p=read.min_p,
-        repeat_penalty=read.repeat_penalty or read.repetition_penalty,
+        repetition_penalty=read.repetition_penalty or read.repeat_penalty,
+        frequency_penalty=read.frequency_penalty,
+        presence_penalty=read.presence_penalty,
         seed=read.seed,
         logit_bias=bias or None,
     )
