@@ -35,6 +35,7 @@ __all__ = [
     "Dialect",
     "Edge",
     "Evidence",
+    "Exchange",
     "Field",
     "Follows",
     "Frame",
@@ -184,16 +185,28 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """A worked example: what a user might say, and the turn that answers it."""
+
+    user: str
+    assistant: str
+
+
+@dataclass(frozen=True, slots=True)
 class Polyfill:
     """Words for a template without tools: how they are described and how results are given back.
 
-    `{tools}`, `{name}` and `{result}` are replaced; braces are not doubled.
+    Words in braces are replaced where they are named below; other braces stay as they are.
     """
 
     system: str
+    """Goes into the system turn; `{tools}` is the list of tools."""
     tool: str
-    """One tool inside `{tools}`, as JSON text in place of `{tool}`."""
+    """One line of that list: `{name}`, `{signature}`, `{description}`, `{schema}`."""
     result: str
+    """A tool result, as a user turn: `{name}`, `{result}`."""
+    examples: tuple[Exchange, ...] = ()
+    """Written as turns before the conversation: small models copy what they see."""
 
 
 @dataclass(frozen=True, slots=True)

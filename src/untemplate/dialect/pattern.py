@@ -35,6 +35,7 @@ __all__ = [
     "Items",
     "JsonText",
     "JsonType",
+    "Notation",
     "Pairs",
     "Part",
     "Pattern",
@@ -89,6 +90,11 @@ def json_type(value: JSON) -> JsonType:
 
 # ------------------------------------------------------------------------------------- encodings
 
+Scope = Mapping[str, "Items | Pairs"]
+"""The notations that `Notation` may name."""
+
+_EMPTY: Scope = {}
+
 
 @dataclass(frozen=True, slots=True)
 class JsonText:
@@ -102,7 +108,7 @@ class JsonText:
     margin: int = 0
     """Blanks before each line but the first."""
 
-    def write(self, value: JSON) -> str:
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:  # noqa: ARG002
         text = json.dumps(
             value,
             indent=self.indent,
@@ -117,7 +123,7 @@ class JsonText:
 class Raw:
     """A string as it is: it ends where what is written after it begins."""
 
-    def write(self, value: JSON) -> str:
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:  # noqa: ARG002
         return str(value)
 
 
@@ -125,7 +131,7 @@ class Raw:
 class Python:
     """The value as a Python literal: `'it''s'`, `True`, `None`."""
 
-    def write(self, value: JSON) -> str:
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:  # noqa: ARG002
         return repr(value)
 
 
@@ -136,7 +142,7 @@ class Escaped:
     escapes: tuple[tuple[str, str], ...]
     """(character, what is written for it), the escape character first."""
 
-    def write(self, value: JSON) -> str:
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:  # noqa: ARG002
         text = str(value)
         for plain, written in self.escapes:
             text = text.replace(plain, written)
@@ -147,7 +153,7 @@ class Escaped:
 class Empty:
     """Nothing is written for the value, but its key is."""
 
-    def write(self, value: JSON) -> str:  # noqa: ARG002  one signature for all encodings
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:  # noqa: ARG002
         return ""
 
 
@@ -155,7 +161,7 @@ class Empty:
 class Absent:
     """Neither the value nor its key is written."""
 
-    def write(self, value: JSON) -> str:  # noqa: ARG002  one signature for all encodings
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:  # noqa: ARG002
         return ""
 
 
@@ -170,10 +176,10 @@ class Written:
     """Characters that make the template write the `guarded` form (CDATA, say) instead."""
     guarded: "Written | None" = None
 
-    def write(self, value: JSON) -> str:
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:
         if self.guarded and any(c in self.guard for c in str(value)):
-            return self.guarded.write(value)
-        return self.before + self.encoding.write(value) + self.after
+            return self.guarded.write(value, scope)
+        return self.before + self.encoding.write(value, scope) + self.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +193,11 @@ class Items:
     """What an empty list is written as."""
     types: Mapping[JsonType, Written] = field(default_factory=dict[JsonType, Written])
 
-    def write(self, value: JSON) -> str:
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:
         assert isinstance(value, list)
         if not value:
             return self.none
-        items = (self.types[json_type(v)].write(v) for v in value)
+        items = (self.types[json_type(v)].write(v, scope) for v in value)
         return self.head + self.separator.join(items) + self.tail
 
 
@@ -213,21 +219,35 @@ class Pairs:
     types: Mapping[JsonType, Written] = field(default_factory=dict[JsonType, Written])
     """What stands between a key and the next separator, for each type of value."""
     sort_keys: bool = False
+    """Keys are written in alphabetical order, whatever their case."""
+    notations: Mapping[str, "Items | Pairs"] = field(default_factory=dict[str, "Items | Pairs"])
+    """What `Notation` names inside these pairs, so that values may nest to any depth."""
 
-    def write(self, value: JSON) -> str:
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:
         assert isinstance(value, dict)
+        scope = self.notations or scope
         items = list(value.items())
         if self.sort_keys:
             items.sort(key=lambda item: item[0].lower())
         pairs = [
-            self.open + key + self.types[json_type(v)].write(v).replace(KEY_IN_LITERAL, key)
+            self.open + key + self.types[json_type(v)].write(v, scope).replace(KEY_IN_LITERAL, key)
             for key, v in items
             if not isinstance(self.types[json_type(v)].encoding, Absent)
         ]
         return self.head + self.separator.join(pairs) + self.tail if pairs else self.none
 
 
-Encoding = JsonText | Raw | Python | Escaped | Empty | Absent | Items | Pairs
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """A list or an object in the notation of this name: see `Pairs.notations`."""
+
+    name: str
+
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:
+        return scope[self.name].write(value, scope)
+
+
+Encoding = JsonText | Raw | Python | Escaped | Empty | Absent | Items | Pairs | Notation
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from untemplate.dialect import END, CallBlock, Dialect, Edge, Hole, fill
+from untemplate.dialect import END, CallBlock, Dialect, Edge, Hole, Polyfill, fill
 from untemplate.message import JSON, Tool
 
 __all__ = ["polyfill"]
@@ -49,8 +49,16 @@ def polyfill(messages: Conversation, tools: Sequence[Tool], dialect: Dialect) ->
             out.append(dict(message))
         after_result = message.get("role") == "tool"
     if tools:
-        listed = "\n".join(words.tool.replace("{tool}", _described(t)) for t in tools)
-        _add_system(out, words.system.replace("{tools}", listed))
+        system = words.system.replace("{tools}", "\n".join(_described(words, t) for t in tools))
+        if not out or out[0].get("role") not in ("system", "developer"):
+            out.insert(0, {"role": "system", "content": system})
+        else:
+            out[0] = {**out[0], "content": f"{_text(out[0])}\n\n{system}"}
+        examples: list[dict[str, JSON]] = []
+        for example in words.examples:
+            examples.append({"role": "user", "content": example.user})
+            examples.append({"role": "assistant", "content": example.assistant})
+        out[1:1] = examples
     return out
 
 
@@ -96,17 +104,41 @@ def _literal(edges: Sequence[Edge], source: str, target: str) -> str:
     return next((e.literal for e in edges if (e.source, e.target) == (source, target)), "")
 
 
-def _described(tool: Tool) -> str:
-    function = {
+def _described(words: Polyfill, tool: Tool) -> str:
+    schema: dict[str, JSON] = {
         "name": tool.name,
         "description": tool.description,
         "parameters": tool.parameters,
     }
-    return json.dumps(function, ensure_ascii=False)
+    line = words.tool
+    for hole, text in (
+        ("{name}", tool.name),
+        ("{signature}", _members(tool.parameters)),
+        ("{description}", tool.description),
+        ("{schema}", json.dumps(schema, ensure_ascii=False)),
+    ):
+        line = line.replace(hole, text)
+    return line
 
 
-def _add_system(out: list[dict[str, JSON]], text: str) -> None:
-    if out and out[0].get("role") in ("system", "developer"):
-        out[0] = {**out[0], "content": f"{_text(out[0])}\n\n{text}"}
-    else:
-        out.insert(0, {"role": "system", "content": text})
+def _members(schema: Mapping[str, JSON]) -> str:
+    """Properties as a signature: `city: string, unit?: "c" | "f"`."""
+    properties, required = schema.get("properties"), schema.get("required")
+    needed = required if isinstance(required, list) else []
+    return ", ".join(
+        f"{name}{'' if name in needed else '?'}: {_type(value)}"
+        for name, value in (properties if isinstance(properties, dict) else {}).items()
+    )
+
+
+def _type(schema: JSON) -> str:
+    if not isinstance(schema, dict):
+        return "any"
+    if isinstance(options := schema.get("enum"), list):
+        return " | ".join(json.dumps(o, ensure_ascii=False) for o in options)
+    kind = schema.get("type", "any")
+    if kind == "object" and schema.get("properties"):
+        return f"{{{_members(schema)}}}"
+    if kind == "array":
+        return f"{_type(schema.get('items'))}[]"
+    return " | ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
