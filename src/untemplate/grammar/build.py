@@ -17,6 +17,7 @@ reader therefore takes `unrestricted()`, the same grammar under the choice `auto
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
 from untemplate.dialect import (
@@ -36,6 +37,9 @@ from untemplate.grammar.envelope import find_envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.grammar.nodes import Node
 from untemplate.message import Tool, ToolChoice
+
+if TYPE_CHECKING:
+    from untemplate.grammar.export import Export
 
 __all__ = ["Grammar", "GrammarOptions", "build_grammar"]
 
@@ -71,6 +75,12 @@ class Grammar:
         return build_grammar(
             self.dialect, self.tools, ToolChoice(), prompt=self.prompt, options=self.options
         )
+
+    def gbnf(self) -> "Export":
+        """The grammar for llama.cpp, and notes on what GBNF can't say."""
+        from untemplate.grammar.export import to_gbnf  # noqa: PLC0415  most turns export nothing
+
+        return to_gbnf(self)
 
 
 def build_grammar(

@@ -1,0 +1,120 @@
+r"""Says free text with plain rules, for notations that have no other way: one rule for each state.
+
+    root        Text(("<a>",), (Exit("<a>", Reference("call")),), EMPTY)
+    becomes     root         root-text
+                root-text    [^<] root-text | "<" root-text-1 | ""
+                root-text-1  [^<a] root-text | "<" root-text-1 | "a" root-text-2 | ""
+                root-text-2  [^<>] root-text | "<" root-text-1 | ">" call | ""
+
+The rules are right-linear and, but for `rest`, one character decides: an engine that keeps a set of
+stacks keeps one of them in the middle of a text.
+"""
+
+from collections.abc import Callable, Iterator
+
+from untemplate.grammar.export.automaton import Found, State, search
+from untemplate.grammar.export.rules import (
+    NEVER,
+    Choice,
+    Literal,
+    Node,
+    Reference,
+    Repeat,
+    Rules,
+    Sequence,
+    Text,
+    characters,
+    choice,
+    complement,
+    repeat,
+    sequence,
+)
+
+__all__ = ["without_text"]
+
+
+def without_text(rules: Rules) -> dict[str, Node]:
+    """The same rules without any `Text`."""
+    return _Lowering(rules).rules
+
+
+class _Lowering:
+    """Collects the rules that free text becomes."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rule = ""
+        self._known: dict[Text, Reference] = {}
+        self.rules: dict[str, Node] = dict(rules)
+        for self._rule, node in rules.items():
+            self.rules[self._rule] = self._lowered(node)
+
+    def _lowered(self, node: Node) -> Node:
+        match node:
+            case Sequence(items):
+                return sequence(*map(self._lowered, items))
+            case Choice(options):
+                return choice(*map(self._lowered, options))
+            case Repeat(item, least, most):
+                return repeat(self._lowered(item), least, most)
+            case Text():
+                if node not in self._known:
+                    self._known[node] = self._text(node)
+                return self._known[node]
+            case _:
+                return node
+
+    def _name(self, stem: str) -> str:
+        """A name that is still free: `stem`, `stem-2`, ..."""
+        name, count = stem, 1
+        while name in self.rules:
+            count += 1
+            name = f"{stem}-{count}"
+        self.rules[name] = NEVER
+        return name
+
+    def _shared(self, node: Node, stem: str) -> Node:
+        """The node, as a rule of its own if repeating it would repeat much."""
+        node = self._lowered(node)
+        if isinstance(node, Literal | Reference) or node == NEVER:
+            return node
+        name = self._name(stem)
+        self.rules[name] = node
+        return Reference(name)
+
+    def _text(self, text: Text) -> Reference:
+        states = search(text.avoid)
+        names = [self._name(f"{self._rule}-text") for _ in states]
+        rest = self._shared(text.rest, f"{self._rule}-rest")
+        exits = [(e.closer, self._shared(e.node, f"{self._rule}-exit")) for e in text.exits]
+
+        def move(target: int | Found) -> Node:
+            if not isinstance(target, Found):
+                return Reference(names[target])
+            return choice(
+                *(
+                    sequence(Literal(closer.removeprefix(text.avoid[number])), node)
+                    for number in target.strings
+                    for closer, node in exits
+                    if closer.startswith(text.avoid[number])
+                )
+            )
+
+        for name, state in zip(names, states, strict=True):
+            self.rules[name] = choice(
+                *_moves(state, names[0], move), *([rest] if rest != NEVER else [])
+            )
+        return Reference(names[0])
+
+
+def _moves(state: State, start: str, move: Callable[[int | Found], Node]) -> Iterator[Node]:
+    """One option for each place where a character leads, the most common first."""
+    by_target: dict[int | Found, list[str]] = {}
+    for character, target in state.moves:
+        by_target.setdefault(target, []).append(character)
+    other = complement(characters(c for c, _ in state.moves))
+    yield sequence(other, Reference(start))
+    for target, members in by_target.items():
+        node = move(target)
+        if node != NEVER:
+            found = characters(members)
+            yield sequence(Literal(members[0]) if len(members) == 1 else found, node)
