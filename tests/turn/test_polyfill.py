@@ -24,7 +24,7 @@ WEATHER = Tool(
 def test_tools_are_described_in_the_system_turn_with_worked_examples_after_it():
     system, *examples, user = polyfill([{"role": "user", "content": "hi"}], [WEATHER], GENERIC)
     assert (
-        '- get_weather(city: string, unit?: "c" | "f", days?: integer | null[], '
+        '- get_weather(city: string, unit?: "c" | "f", days?: (integer | null)[], '
         "place?: {lat?: number}): Weather in a city" in system["content"]
     )
     assert [m["role"] for m in examples] == ["user", "assistant"] * 3

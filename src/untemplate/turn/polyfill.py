@@ -140,5 +140,6 @@ def _type(schema: JSON) -> str:
     if kind == "object" and schema.get("properties"):
         return f"{{{_members(schema)}}}"
     if kind == "array":
-        return f"{_type(schema.get('items'))}[]"
+        item = _type(schema.get("items"))
+        return f"({item})[]" if " | " in item else f"{item}[]"
     return " | ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
