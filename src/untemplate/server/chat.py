@@ -1,0 +1,191 @@
+"""`POST /v1/chat/completions`: one request, from its body to the last byte of its answer.
+
+    body ─► request ─► [thread: turn ─► engine ─► news] ─► JSON, or server-sent events
+
+Rendering, grammar and generation run in a thread. The answer starts with the first news, so that
+whatever is wrong with a request is still answered by a status; if the first news is late, the
+stream starts before it and stays alive by pings, and an error becomes its last event. A client that
+goes away stops the engine, whether it streams or not.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import assert_never
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from untemplate.engines.events import Finished, Generated, Prompted
+from untemplate.engines.sampling import Sampling
+from untemplate.errors import UntemplateError
+from untemplate.message import Delta
+from untemplate.reader import deltas
+from untemplate.server.body import read_body, while_connected
+from untemplate.server.failures import Refused
+from untemplate.server.runs import Run, Runs
+from untemplate.server.served import Served
+from untemplate.server.settings import Settings
+from untemplate.wire import sse
+from untemplate.wire.openai.failure import INTERNAL, Failure, failure_of
+from untemplate.wire.openai.request import ChatRequest, decode_request
+from untemplate.wire.openai.response import AnswerWriter
+
+__all__ = ["ChatEndpoint"]
+
+_BIG_BODY = 1 << 16
+"""Bodies from this size on are decoded in a thread."""
+
+_STREAM_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+_log = logging.getLogger("untemplate.server")
+
+News = Prompted | Delta | Finished
+"""What comes out of the thread."""
+
+
+class ChatEndpoint:
+    """An ASGI application of one address."""
+
+    def __init__(self, served: Served, runs: Runs, settings: Settings) -> None:
+        self._served = served
+        self._runs = runs
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await read_body(receive, limit=self._settings.body_bytes)
+        if len(body) < _BIG_BODY:
+            request = decode_request(body)
+        else:
+            request = await asyncio.to_thread(decode_request, body)
+        self._check_model(request)
+        answer_id = secrets.token_hex(12)
+        writer = AnswerWriter(
+            f"chatcmpl-{answer_id}", model=self._served.model, created=int(time.time())
+        )
+        with self._runs.start(self._work(request, answer_id)) as run:
+            if request.stream:
+                answer = self._stream(request, writer, run, send)
+            else:
+                answer = self._complete(writer, run, scope, receive, send)
+            await while_connected(receive, answer)
+
+    def _check_model(self, request: ChatRequest) -> None:
+        if request.model not in (None, self._served.model):
+            raise Refused(
+                Failure(
+                    404,
+                    f"there is no model {request.model!r}; this server has {self._served.model!r}",
+                    param="model",
+                    code="model_not_found",
+                )
+            )
+
+    def _work(
+        self, request: ChatRequest, nonce: str
+    ) -> Callable[[Callable[[], bool]], Iterator[News]]:
+        """The work of the thread."""
+
+        def work(should_stop: Callable[[], bool]) -> Iterator[News]:
+            turn = self._served.template.turn(
+                request.messages,
+                tools=request.tools,
+                tool_choice=request.choice,
+                add_generation_prompt=not request.continue_final_message,
+                continue_final_message=request.continue_final_message,
+                nonce=nonce,
+                **request.variables,
+            )
+            events = self._served.engine.generate(
+                turn,
+                max_tokens=request.max_tokens,
+                sampling=_sampling(request),
+                stop=request.stop,
+                should_stop=should_stop,
+            )
+            for event in events:
+                match event:
+                    case Generated():
+                        yield deltas(event.events)
+                    case Prompted() | Finished():
+                        yield event
+                    case _:
+                        assert_never(event)
+
+        return work
+
+    async def _complete(
+        self, writer: AnswerWriter, run: Run[News], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        while True:
+            for news in await run.take(timeout_s=self._settings.ping_s):
+                if isinstance(news, Finished):
+                    _check_finished(news)
+                    body = writer.completion(news.message, news.usage)
+                    await Response(body, media_type="application/json")(scope, receive, send)
+                    return
+
+    async def _stream(
+        self, request: ChatRequest, writer: AnswerWriter, run: Run[News], send: Send
+    ) -> None:
+        async def write(data: bytes, *, more: bool = True) -> None:
+            await send({"type": "http.response.body", "body": data, "more_body": more})
+
+        came = await run.take(timeout_s=self._settings.ping_s)
+        await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+        await write(sse.event(writer.first()))
+        try:
+            while True:
+                frames = [f for news in came for f in _frames(news, request, writer)]
+                if any(isinstance(news, Finished) for news in came):
+                    break
+                if frames or not came:
+                    await write(b"".join(map(sse.event, frames)) or sse.PING)
+                came = await run.take(timeout_s=self._settings.ping_s)
+        except Exception as error:  # noqa: BLE001 - the status is out; the stream has to tell
+            frames = [_told(error).body()]
+        await write(b"".join(map(sse.event, frames)) + sse.DONE, more=False)
+
+
+def _frames(news: News, request: ChatRequest, writer: AnswerWriter) -> Iterator[bytes]:
+    match news:
+        case Prompted():
+            return
+        case Delta():
+            yield from writer.chunks(news)
+        case Finished():
+            _check_finished(news)
+            yield from writer.end(news.message)
+            if request.include_usage:
+                yield writer.usage(news.usage)
+        case _:
+            assert_never(news)
+
+
+def _check_finished(news: Finished) -> None:
+    """The client is there, so a cancelled turn is the server's doing."""
+    if news.finish_reason == "cancelled":
+        raise Refused(Failure(503, "the server is shutting down", "server_error"))
+
+
+def _told(error: Exception) -> Failure:
+    match error:
+        case Refused():
+            return error.failure
+        case UntemplateError():
+            return failure_of(error)
+        case _:
+            _log.error("a stream failed", exc_info=error)
+            return INTERNAL
+
+
+def _sampling(request: ChatRequest) -> Sampling:
+    """The engine's defaults, but for what the request says."""
+    asked = {f.name: getattr(request.sampling, f.name) for f in fields(request.sampling)}
+    return Sampling(**{name: value for name, value in asked.items() if value is not None})
