@@ -23,7 +23,7 @@ from msgspec import UNSET, UnsetType
 
 from untemplate.message import CallDelta, Delta, Message, ToolCall, Usage
 
-__all__ = ["AnswerWriter", "ModelCard", "encode_models"]
+__all__ = ["AnswerWriter", "ModelCard", "encode_model", "encode_models"]
 
 Reason = Literal["stop", "length", "tool_calls"]
 
@@ -137,6 +137,10 @@ class ModelCard(msgspec.Struct, kw_only=True):
 
 
 _encode = msgspec.json.Encoder().encode
+
+
+def encode_model(model: ModelCard) -> bytes:
+    return _encode(model)
 
 
 def encode_models(models: list[ModelCard]) -> bytes:
