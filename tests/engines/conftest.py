@@ -1,27 +1,51 @@
-"""The embedded engine with its real model, once per test run."""
+"""The embedded engine with a real model, once per test run."""
 
-import importlib.util
 import os
 from pathlib import Path
 
 import pytest
 
+from untemplate.engines.models import find_model, pull
+from untemplate.errors import EngineError
+
+
+@pytest.fixture(scope="session")
+def library():
+    """llama.cpp, or a skip that says why; in CI a missing one is a failure."""
+    from untemplate.engines.llama.library import load
+
+    try:
+        return load()
+    except EngineError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+
 
 @pytest.fixture(scope="session")
 def model_path():
-    if importlib.util.find_spec("xllamacpp") is None:
-        reason = "no embedded engine: pip install 'untemplate[local]'"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return Path("/tmp/models/SmolLM2-135M-Instruct.Q4_1.gguf")
+    """UNTEMPLATE_GGUF, or SmolLM2 if it was fetched; in CI it is fetched now."""
+    if given := os.environ.get("UNTEMPLATE_GGUF"):
+        return Path(given)
+    if os.environ.get("CI"):
+        return pull("smollm2")
+    path = find_model("smollm2")
+    if path is None:
+        pytest.skip("no model: run `untemplate models pull smollm2`, or set UNTEMPLATE_GGUF")
+    return path
 
 
 @pytest.fixture(scope="session")
-def engine(model_path):
-    from untemplate.engines.llama.engine import LlamaEngine
+def model(library, model_path):
     from untemplate.engines.llama.model import Model
 
-    engine = LlamaEngine(Model(model_path), context_tokens=1024)
-    yield engine
-    engine.close()
+    model = Model(model_path)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def engine(model):
+    from untemplate.engines.llama.engine import LlamaEngine
+
+    return LlamaEngine(model, context_tokens=1024, sequences=3)
