@@ -8,7 +8,10 @@ In goes the syntax tree, out comes the same tree with
 The filters have names that begin with a blank, which no template can write, so none can be called,
 shadowed or left out by one.
 
-    {% for m in messages %}x{% endfor %}  ->  {% for m in messages %}{% do 70|" step" %}x{% endfor %}
+    {% for m in list %}x{% endfor %}   ->   {% for m in list %}{% do 77 | " step" %}x{% endfor %}
+
+It also refuses sources that would take long to compile: compiling is linear in the elements of a
+source, but for the names that each branch has to be told of.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,18 +27,29 @@ from untemplate.template.meter import STEP
 
 __all__ = ["instrument", "str_join"]
 
-MOST_NODES = 100_000
+MOST_NODES = 12_000
+"""Nodes of a syntax tree; the largest in the corpus has 1,400."""
+MOST_NAMES_BY_BRANCHES = 1_000_000
+"""Different names times branches; the most in the corpus is 6,000."""
 NODE = 4
-"""Units for each node of the syntax tree that one round may run."""
+CALL = 128
+"""Units for a node of the syntax tree that one round runs, and for one that calls something."""
 
 _Stepped = nodes.For | nodes.Macro | nodes.CallBlock | nodes.Block
+_Branch = nodes.For | nodes.If | nodes.CondExpr | nodes.Macro | nodes.CallBlock
 
 
 def instrument(tree: nodes.Template, environment: Environment) -> nodes.Template:
     """The same template, with its charges in it."""
-    changed = _Instrument().visit(tree)
-    assert isinstance(changed, nodes.Template)
-    return changed.set_environment(environment)
+    charges = _Charges()
+    charges.visit(tree)
+    if len(charges.names) * charges.branches > MOST_NAMES_BY_BRANCHES:
+        raise LimitError(
+            f"the template has {len(charges.names)} names and {charges.branches} branches",
+            place="template",
+        )
+    tree.set_environment(environment)
+    return tree
 
 
 def str_join(values: Iterable[Any], *, escaped: bool) -> str:
@@ -43,19 +57,28 @@ def str_join(values: Iterable[Any], *, escaped: bool) -> str:
     return markup_join(values) if escaped else "".join(map(str, values))
 
 
-class _Instrument(NodeTransformer):
+class _Charges(NodeTransformer):
+    """Jinja finds a method for a node by the name of its class."""
+
     def __init__(self) -> None:
         self.count = 0
+        self.branches = 0
+        self.names: set[str] = set()
 
     def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
         self.count += 1
         if self.count > MOST_NODES:
             raise LimitError(
-                f"the template is larger than {MOST_NODES} elements", place=_line(node.lineno)
+                f"the template has more than {MOST_NODES} elements",
+                place=f"template line {node.lineno}",
             )
+        if isinstance(node, nodes.Name):
+            self.names.add(node.name)
+        elif isinstance(node, _Branch):
+            self.branches += 1
         return super().visit(node, *args, **kwargs)
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
         step = _step(node)
         self.generic_visit(node)
         node.body.insert(0, nodes.ExprStmt(step, lineno=node.lineno))
@@ -70,13 +93,13 @@ class _Instrument(NodeTransformer):
         node.body.insert(0, nodes.ExprStmt(step, lineno=node.lineno))
         return node
 
-    visit_Macro = visit_CallBlock = visit_Block = _visit_stepped
+    visit_Macro = visit_CallBlock = visit_Block = _visit_stepped  # noqa: N815
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         return _filter(" concat", node.nodes[0], node.nodes[1:])
 
-    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         if not isinstance(node.arg, nodes.Slice):
             return node
@@ -84,13 +107,13 @@ class _Instrument(NodeTransformer):
         bounds = [bound or nodes.Const(None) for bound in (cut.start, cut.stop, cut.step)]
         return _filter(" slice", node.node, bounds)
 
-    def visit_Pair(self, node: nodes.Pair) -> nodes.Node:
+    def visit_Pair(self, node: nodes.Pair) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         if not isinstance(node.key, nodes.Const):
             node.key = _filter(" key", node.key)
         return node
 
-    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         if len(node.ops) == 1 and node.ops[0].op in ("in", "notin"):
             container = node.ops[0].expr
@@ -118,8 +141,9 @@ def _weight(node: nodes.Node) -> int:
     """Units to run this once, without the rounds of what is repeated inside it."""
     if isinstance(node, nodes.TemplateData):
         return NODE + len(node.data)
+    own = CALL if isinstance(node, nodes.Call) else NODE
     repeated = ("body",) if isinstance(node, _Stepped) else ()
-    return NODE + sum(map(_weight, node.iter_child_nodes(exclude=repeated)))
+    return own + sum(map(_weight, node.iter_child_nodes(exclude=repeated)))
 
 
 def _is_short_literal(node: nodes.Expr) -> bool:
@@ -136,7 +160,3 @@ def _weighed(node: nodes.Expr) -> nodes.Expr:
 
 def _filter(name: str, value: nodes.Expr, args: Sequence[nodes.Expr] = ()) -> nodes.Filter:
     return nodes.Filter(value, name, list(args), [], None, None, lineno=value.lineno)
-
-
-def _line(lineno: int) -> str:
-    return f"template line {lineno}"

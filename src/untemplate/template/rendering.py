@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from untemplate.errors import LimitError, RequestError, TemplateError
 from untemplate.message import JSON
@@ -30,11 +30,14 @@ from untemplate.template.meter import ITEM, Allowance, Meter
 
 if TYPE_CHECKING:
     import jinja2
+    from jinja2 import nodes
 
     from untemplate.template.sandbox import MeteredEnvironment
 
 __all__ = ["CompiledTemplate", "Names"]
 
+MOST_SOURCE_CHARS = 400_000
+"""The longest template in the corpus has 17,000."""
 MOST_DEPTH = 200
 """Deepest nesting of messages, tools and variables."""
 MOST_MESSAGE_CHARS = 400
@@ -73,14 +76,14 @@ class CompiledTemplate:
             bos_token: What the template sees under this name.
             eos_token: Likewise.
             special_tokens: More of them by name, as `unk_token` or `image_token`.
-            allowance: How much work compiling and one rendering may take.
+            allowance: How much work one rendering may take.
         """
         self.source = source
         self.special_tokens: Mapping[str, JSON] = MappingProxyType(
             {**(special_tokens or {}), "bos_token": bos_token, "eos_token": eos_token}
         )
         self._allowance = allowance or Allowance()
-        self._compiled, self.names = _compile(source, self._allowance)
+        self._compiled, self.names = _compile(source)
 
     def render(
         self,
@@ -104,20 +107,24 @@ class CompiledTemplate:
         if tools:
             given["tools"] = tools
         copy = _Copy()
-        names = {name: copy.of(value, name, 0) for name, value in given.items()}
+        try:
+            names: dict[str, Any] = copy.of(given)
+        except _NotJson as error:
+            place = "".join(reversed(error.path)).removeprefix(".")
+            raise RequestError(str(error), place=place) from error
         names["add_generation_prompt"] = add_generation_prompt
         if now is not None:
             names["strftime_now"] = _clock(now)
-        meter = Meter(self._allowance.units(input_weight=copy.weight))
+        meter = Meter(self._allowance, input_weight=copy.weight)
         return _run(self._compiled, names, meter)
 
 
-def _compile(source: str, allowance: Allowance) -> tuple["jinja2.Template", Names]:
+def _compile(source: str) -> tuple["jinja2.Template", Names]:
     import jinja2  # noqa: PLC0415 - 100 ms that only those pay who compile a template
 
-    if len(source) > allowance.source_chars:
+    if len(source) > MOST_SOURCE_CHARS:
         raise LimitError(
-            f"the template has {len(source)} characters; at most {allowance.source_chars} are read",
+            f"the template has {len(source)} characters; at most {MOST_SOURCE_CHARS} are read",
             place="template",
         )
     environment = _environment()
@@ -125,7 +132,7 @@ def _compile(source: str, allowance: Allowance) -> tuple["jinja2.Template", Name
         tree = environment.parse(source)
         names = _names(tree)
         code = environment.compile(tree)
-        return environment.template_class.from_code(environment, code, environment.globals), names
+        return environment.load(code), names
     except jinja2.TemplateSyntaxError as error:
         raise TemplateError(_one_line(error.message), place=_place(error.lineno)) from error
     except RecursionError as error:
@@ -154,17 +161,16 @@ def _run(compiled: "jinja2.Template", names: dict[str, Any], meter: Meter) -> st
         raise TemplateError(_one_line(error), place=_line_of(compiled, error)) from error
 
 
-def _names(tree: "jinja2.nodes.Template") -> Names:
+def _names(tree: "nodes.Template") -> Names:
     from jinja2 import meta, nodes  # noqa: PLC0415 - as above
 
     known = {"messages", "tools", "bos_token", "eos_token", "add_generation_prompt"}
-    known |= {"strftime_now", *_environment().globals}
+    known |= {"strftime_now", *_environment().global_names}
+    constants = [node.value for node in tree.find_all(nodes.Const)]
     return Names(
         variables=_sorted(meta.find_undeclared_variables(tree) - known),
         attributes=_sorted(node.attr for node in tree.find_all(nodes.Getattr)),
-        strings=_sorted(
-            node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)
-        ),
+        strings=_sorted(value for value in constants if isinstance(value, str)),
     )
 
 
@@ -187,33 +193,61 @@ class _Copy:
     def __init__(self) -> None:
         self.weight = 0
 
-    def of(self, value: object, place: str, depth: int) -> Any:
-        if depth > MOST_DEPTH:
-            raise RequestError(f"nested more than {MOST_DEPTH} deep", place=place)
+    def of(self, value: object, depth: int = 0) -> Any:
+        """The copy, or a `_NotJson` for the way back to tell where."""
         self.weight += ITEM
+        kind = type(value)
+        if kind is str:
+            self.weight += len(cast("str", value))
+            return value
+        if value is None or kind in (bool, int, float):
+            return value
+        if depth > MOST_DEPTH:
+            raise _NotJson(f"nested more than {MOST_DEPTH} deep")
+        if isinstance(value, Mapping):
+            return self._of_mapping(cast("Mapping[object, object]", value), depth)
+        if isinstance(value, (list, tuple)):
+            return self._of_items(cast("Sequence[object]", value), depth)
+        # Subclasses carry methods that a template might call.
         if isinstance(value, str):
             self.weight += len(value)
             return str.__str__(value)
-        if value is None or isinstance(value, bool):
-            return value
         if isinstance(value, int):
-            return int(value)
+            return int.__int__(value)
         if isinstance(value, float):
-            return float(value)
-        if isinstance(value, Mapping):
-            copied: dict[str, Any] = {}
-            for key, item in value.items():  # pyright: ignore[reportUnknownVariableType]
-                if not isinstance(key, str):
-                    raise RequestError("a key that is not a string", place=place)
-                self.weight += ITEM + len(key)
-                copied[str.__str__(key)] = self.of(item, f"{place}.{key}", depth + 1)
-            return copied
-        if isinstance(value, (list, tuple)):
-            return [self.of(item, f"{place}[{n}]", depth + 1) for n, item in enumerate(value)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        raise RequestError(
-            f"a {type(value).__name__} is not JSON; pass strings, numbers, lists and dicts",
-            place=place,
-        )
+            return float.__float__(value)
+        raise _NotJson(f"{kind.__name__} is not JSON; pass strings, numbers, lists and dicts")
+
+    def _of_mapping(self, mapping: Mapping[object, object], depth: int) -> dict[str, Any]:
+        copied: dict[str, Any] = {}
+        for key, item in mapping.items():
+            if not isinstance(key, str):
+                raise _NotJson(f"a key is {type(key).__name__}, not a string")
+            self.weight += ITEM + len(key)
+            try:
+                copied[str.__str__(key)] = self.of(item, depth + 1)
+            except _NotJson as error:
+                error.path.append(f".{key}")
+                raise
+        return copied
+
+    def _of_items(self, items: Sequence[object], depth: int) -> list[Any]:
+        copied: list[Any] = []
+        for item in items:
+            try:
+                copied.append(self.of(item, depth + 1))
+            except _NotJson as error:
+                error.path.append(f"[{len(copied)}]")
+                raise
+        return copied
+
+
+class _NotJson(Exception):  # noqa: N818 - never leaves this module
+    """What is wrong, and the way to it, innermost first."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.path: list[str] = []
 
 
 class _clock:  # noqa: N801 - a function that a template calls by its own name

@@ -16,17 +16,20 @@ output. The rest is rewritten after parsing, in `untemplate.template.instrument`
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from types import CodeType
+from typing import Any, NoReturn, cast
 
-from jinja2 import nodes, runtime
+from jinja2 import Template, nodes, runtime
 from jinja2.exceptions import SecurityError, TemplateRuntimeError
 from jinja2.exceptions import TemplateError as JinjaError
 from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
 from jinja2.parser import Parser
 from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
 from jinja2.utils import Namespace, pass_context
 from markupsafe import Markup
 
+from untemplate.errors import LimitError
 from untemplate.template import charges
 from untemplate.template.instrument import instrument, str_join
 from untemplate.template.meter import ITEM, Meter, is_view
@@ -34,6 +37,12 @@ from untemplate.template.meter import ITEM, Meter, is_view
 __all__ = ["MeteredContext", "MeteredEnvironment", "environment"]
 
 MOST_INDENT = 64
+MOST_TOKENS = 40_000
+"""Lexical tokens of a source; the most in the corpus is 4,000."""
+
+
+_Function = Callable[..., Any]
+_NOT_AN_INDEX = (list, tuple, dict)
 
 
 class MeteredContext(runtime.Context):
@@ -52,6 +61,16 @@ class GenerationTag(Extension):
     """`{% generation %}…{% endgeneration %}` marks the assistant's text; it renders as its body."""
 
     tags = {"generation"}  # noqa: RUF012 - declared so by Extension
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        """Jinja's hook on the way from lexer to parser: stop here what would take long to parse."""
+        for count, token in enumerate(stream):
+            if count > MOST_TOKENS:
+                raise LimitError(
+                    f"the template has more than {MOST_TOKENS} words",
+                    place=f"template line {token.lineno}",
+                )
+            yield token
 
     def parse(self, parser: Parser) -> nodes.Node:
         line = next(parser.stream).lineno
@@ -102,7 +121,7 @@ class _Dict:
 class _Namespace(Namespace):
     """A namespace that refuses names with an underscore and prints without its content."""
 
-    def __init__(*args: Any, **kwargs: Any) -> None:  # type: ignore[misc]
+    def __init__(*args: Any, **kwargs: Any) -> None:
         # No name for self: `namespace(self=1)` is allowed.
         names = dict(*args[1:], **kwargs)
         for name in names:
@@ -123,7 +142,7 @@ class _Namespace(Namespace):
 
 
 class MeteredEnvironment(SandboxedEnvironment):
-    """The sandbox. One is enough for all templates and threads: it holds no state of a rendering."""
+    """The sandbox. It holds no state of a rendering, so one serves all templates and threads."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "**", "%"})
     context_class = MeteredContext
@@ -136,8 +155,10 @@ class MeteredEnvironment(SandboxedEnvironment):
             finalize=_output,
             optimized=False,
         )
-        self.globals |= {"dict": _Dict(), "namespace": _Namespace, "raise_exception": _refuse}
-        del self.globals["lipsum"]
+        names: dict[str, Any] = dict(self.globals)
+        names.update(dict=_Dict(), namespace=_Namespace, raise_exception=_refuse)
+        del names["lipsum"]
+        self.globals = self._names = names
         self.filters |= {"tojson": _tojson, "from_json": json.loads}
         self.filters = {
             **{
@@ -154,28 +175,49 @@ class MeteredEnvironment(SandboxedEnvironment):
         }
         self.filters["tojson"] = _tojson
         self.tests = {
-            name: test if name in charges.FREE_TESTS else _charged_test(test)
+            name: test if name in charges.FREE_TESTS else _charged_test(cast("_Function", test))
             for name, test in self.tests.items()
         }
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         return instrument(super()._parse(source, name, filename), self)
 
+    @property
+    def global_names(self) -> frozenset[str]:
+        """Names that every template finds defined."""
+        return frozenset(self._names)
+
+    def load(self, code: CodeType) -> Template:
+        """A template out of what `compile` made."""
+        return self.template_class.from_code(self, code, self._names)
+
     def call_binop(self, context: runtime.Context, operator: str, left: Any, right: Any) -> Any:
         meter = _meter(context)
         charges.charge_operator(meter, operator, left, right)
-        return self.binop_table[operator](left, right)
+        result = self.binop_table[operator](left, right)
+        return meter.made(result) if isinstance(result, str) else result
+
+    def getattr(self, obj: object, attribute: str) -> Any:
+        # Nearly every lookup of a template is one of these two.
+        kind: type[object] = obj.__class__
+        if kind is dict and attribute not in charges.METHODS[dict]:
+            fields = cast("dict[str, Any]", obj)
+            if attribute in fields:
+                return fields[attribute]
+        elif kind is _Namespace and attribute[0] != "_":
+            return getattr(obj, attribute, None) or super().getattr(obj, attribute)
+        return super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        if isinstance(argument, (list, tuple, dict)) or is_view(argument):
-            raise TemplateRuntimeError(f"{type(argument).__name__} can't be an index")
+        if isinstance(argument, _NOT_AN_INDEX):
+            raise TemplateRuntimeError("a list, tuple or object can't be an index")
         return super().getitem(obj, argument)
 
-    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        kind = str if isinstance(obj, str) else type(obj)
-        if kind in charges.METHODS:
-            return attr in charges.METHODS[kind]
-        if isinstance(obj, (int, float, bytes)) or is_view(obj):
+    def is_safe_attribute(self, obj: object, attr: str, value: Any) -> bool:
+        methods = charges.METHODS.get(str if isinstance(obj, str) else type(obj))
+        if methods is not None:
+            return attr in methods
+        if isinstance(obj, (int, bytes)) or is_view(obj):
             return False
         return super().is_safe_attribute(obj, attr, value)
 
@@ -247,9 +289,14 @@ def _step(context: MeteredContext, units: int) -> bool:
 @pass_context
 def _concat(context: MeteredContext, first: Any, *rest: Any) -> str:
     """`first ~ rest`."""
+    meter = context.meter
     values = (first, *rest)
-    context.meter.spend(sum(map(context.meter.weigh, values)))
-    return str_join(values, escaped=context.eval_ctx.autoescape)
+    for value in values:
+        if type(value) is not str:
+            meter.spend(meter.weigh(value))
+    # Copies of what is text already are cheap.
+    meter.spend_copy(sum(len(value) for value in values if type(value) is str))
+    return meter.made(str_join(values, escaped=context.eval_ctx.autoescape))
 
 
 @pass_context
@@ -283,7 +330,7 @@ def _key(context: MeteredContext, value: Any) -> Any:
 
 
 @pass_context
-def _tojson(
+def _tojson(  # noqa: PLR0917 - templates pass them by position
     context: MeteredContext,
     value: Any,
     ensure_ascii: bool = False,
@@ -322,7 +369,7 @@ def _as_list(value: object) -> list[Any]:
     raise TypeError(f"{type(value).__name__} can't be written as JSON")
 
 
-def _given(function: Callable[..., Any], context: MeteredContext) -> tuple[Any, ...]:
+def _given(function: _Function, context: MeteredContext) -> tuple[Any, ...]:
     """What Jinja passes to this function before its arguments."""
     wanted = getattr(function, "jinja_pass_arg", None)
     match getattr(wanted, "name", None):
@@ -336,7 +383,7 @@ def _given(function: Callable[..., Any], context: MeteredContext) -> tuple[Any, 
             return ()
 
 
-def _charged_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _charged_filter(name: str, function: _Function) -> _Function:
     is_free = name in charges.FREE_FILTERS
 
     @pass_context
@@ -350,7 +397,7 @@ def _charged_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
     return run
 
 
-def _charged_test(function: Callable[..., Any]) -> Callable[..., Any]:
+def _charged_test(function: _Function) -> _Function:
     @pass_context
     def run(context: MeteredContext, value: Any = None, *args: Any) -> Any:
         meter = context.meter
