@@ -13,7 +13,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import assert_never
 
 from starlette.responses import Response
@@ -46,7 +46,15 @@ _STREAM_HEADERS = [
 ]
 _log = logging.getLogger("untemplate.server")
 
-News = Prompted | Delta | Finished
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The prompt is in; `before` is what a message to be continued had already said."""
+
+    before: Delta
+
+
+News = _Begun | Delta | Finished
 """What comes out of the thread."""
 
 
@@ -111,9 +119,11 @@ class ChatEndpoint:
             )
             for event in events:
                 match event:
+                    case Prompted():
+                        yield _Begun(deltas(turn.before))
                     case Generated():
                         yield deltas(event.events)
-                    case Prompted() | Finished():
+                    case Finished():
                         yield event
                     case _:
                         assert_never(event)
@@ -125,7 +135,9 @@ class ChatEndpoint:
     ) -> None:
         while True:
             for news in await run.take(timeout_s=self._settings.ping_s):
-                if isinstance(news, Finished):
+                if isinstance(news, _Begun):
+                    writer.begin(news.before)
+                elif isinstance(news, Finished):
                     _check_finished(news)
                     body = writer.completion(news.message, news.usage)
                     await Response(body, media_type="application/json")(scope, receive, send)
@@ -155,8 +167,8 @@ class ChatEndpoint:
 
 def _frames(news: News, request: ChatRequest, writer: AnswerWriter) -> Iterator[bytes]:
     match news:
-        case Prompted():
-            return
+        case _Begun():
+            writer.begin(news.before)
         case Delta():
             yield from writer.chunks(news)
         case Finished():

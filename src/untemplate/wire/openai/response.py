@@ -158,14 +158,20 @@ class AnswerWriter:
         self._reasoning_sent = 0
         self._arguments_sent: list[int] = []
 
+    def begin(self, before: Delta) -> None:
+        """Says what a message that is continued had already said; clients have it."""
+        self._content_sent += len(before.content)
+        self._reasoning_sent += len(before.reasoning_content)
+
     def completion(self, message: Message, usage: Usage) -> bytes:
         """The whole answer in one object."""
+        text, reasoning = self._new_text(message)
         calls = [
             _Call(c.id, "function", _Function(c.name, c.arguments), _call_notes(c))
             for c in message.tool_calls
         ]
-        content = None if calls and not message.content else message.content
-        written = _Message("assistant", content, message.reasoning_content or UNSET, calls or UNSET)
+        content = None if calls and not text else text
+        written = _Message("assistant", content, reasoning or UNSET, calls or UNSET)
         choice = _Choice(0, written, _reason(message), _choice_notes(message))
         return _encode(
             _Completion(
@@ -206,11 +212,12 @@ class AnswerWriter:
         calls = [CallDelta(c.index, c.id, c.name, c.arguments) for c in message.tool_calls]
         for i, length in enumerate(sent):
             calls[i] = CallDelta(i, arguments=calls[i].arguments[length:])
-        return Delta(
-            message.content[self._content_sent :],
-            message.reasoning_content[self._reasoning_sent :],
-            tuple(calls),
-        )
+        return Delta(*self._new_text(message), tuple(calls))
+
+    def _new_text(self, message: Message) -> tuple[str, str]:
+        """Content and reasoning that the client does not have."""
+        reasoning = message.reasoning_content[self._reasoning_sent :]
+        return message.content[self._content_sent :], reasoning
 
     def _call_chunks(self, call: CallDelta) -> Iterator[bytes]:
         if call.id is not None:
