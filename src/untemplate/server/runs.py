@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from untemplate.server.failures import Refused
 from untemplate.wire.openai.failure import Failure
@@ -33,7 +33,12 @@ class Runs:
         self._limit = limit
         self._retry_after_s = retry_after_s
         self._executor = ThreadPoolExecutor(limit, thread_name_prefix="run")
-        self.running = 0
+        self._live: set[Run[Any]] = set()
+
+    @property
+    def running(self) -> int:
+        """Runs whose thread has not ended."""
+        return len(self._live)
 
     def start(self, work: Work[T]) -> "Run[T]":
         """Starts the work.
@@ -44,18 +49,17 @@ class Runs:
         if self.running >= self._limit:
             full = Failure(429, "too many requests at once; try again", "rate_limit_error")
             raise Refused(full, {"retry-after": str(self._retry_after_s)})
-        self.running += 1
         run = Run(work)
+        self._live.add(run)
         future = asyncio.get_running_loop().run_in_executor(self._executor, run.work)
-        future.add_done_callback(self._count_down)
+        future.add_done_callback(lambda _: self._live.discard(run))
         return run
 
     def close(self) -> None:
-        """Waits until all have ended."""
+        """Stops all, and waits until they have ended."""
+        for run in self._live:
+            run.stop()
         self._executor.shutdown()
-
-    def _count_down(self, _future: asyncio.Future[None]) -> None:
-        self.running -= 1
 
 
 class Run(Generic[T]):
@@ -69,6 +73,10 @@ class Run(Generic[T]):
         self._items: list[T] = []
         self._error: Exception | None = None
 
+    def stop(self) -> None:
+        """Tells the work to stop; it does at its next look."""
+        self._stop.set()
+
     def __enter__(self) -> Self:
         return self
 
@@ -78,7 +86,7 @@ class Run(Generic[T]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stop.set()
+        self.stop()
 
     async def take(self, *, timeout_s: float) -> list[T]:
         """What came since the last call; waits for something, at most so long.
