@@ -78,9 +78,27 @@ class Grammar:
 
     def gbnf(self) -> "Export":
         """The grammar for llama.cpp, and notes on what GBNF can't say."""
-        from untemplate.grammar.export import to_gbnf  # noqa: PLC0415  most turns export nothing
+        from untemplate.grammar import export  # noqa: PLC0415  most turns export nothing
 
-        return to_gbnf(self)
+        return export.to_gbnf(self)
+
+    def lark(self, special: Mapping[str, int] | None = None) -> "Export":
+        """The grammar for llguidance; `special`: text to id of tokens that stand for themselves."""
+        from untemplate.grammar import export  # noqa: PLC0415  most turns export nothing
+
+        return export.to_lark(self, special)
+
+    def ebnf(self) -> "Export":
+        """The grammar for xgrammar."""
+        from untemplate.grammar import export  # noqa: PLC0415  most turns export nothing
+
+        return export.to_ebnf(self)
+
+    def structural_tag(self) -> "Export":
+        """The grammar as a structural tag, for vLLM, SGLang and TensorRT-LLM."""
+        from untemplate.grammar import export  # noqa: PLC0415  most turns export nothing
+
+        return export.to_structural_tag(self)
 
 
 def build_grammar(

@@ -8,14 +8,17 @@ An export is the same language as the mask's wherever its notation can say it. W
 wider, never narrower, and says so; the order of keys is the one thing that it may narrow.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from untemplate.grammar.build import Grammar
-from untemplate.grammar.export.gbnf import MOST_REPEATS, print_gbnf
+from untemplate.grammar.export.lark import print_lark
+from untemplate.grammar.export.notation import MOST_REPEATS, print_rules
 from untemplate.grammar.export.turn import turn_rules
 from untemplate.grammar.export.values import Note, ValueWriter
 
-__all__ = ["Export", "Note", "to_gbnf"]
+__all__ = ["Export", "Note", "to_ebnf", "to_gbnf", "to_lark", "to_structural_tag"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +32,30 @@ class Export:
 def to_gbnf(grammar: Grammar) -> Export:
     """The grammar for llama.cpp; its own end token ends the text."""
     values = ValueWriter(grammar.options, most_repeats=MOST_REPEATS)
-    text = print_gbnf(turn_rules(grammar, values))
+    text = print_rules(turn_rules(grammar, values))
+    return Export(text, tuple(values.notes))
+
+
+def to_ebnf(grammar: Grammar) -> Export:
+    """The grammar for xgrammar; its stop tokens end the text."""
+    return to_gbnf(grammar)
+
+
+def to_structural_tag(grammar: Grammar) -> Export:
+    """The grammar as a structural tag, for servers that take those: vLLM, SGLang, TensorRT-LLM."""
+    ebnf = to_ebnf(grammar)
+    tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": ebnf.text}}
+    return Export(json.dumps(tag), ebnf.notes)
+
+
+def to_lark(grammar: Grammar, special: Mapping[str, int] | None = None) -> Export:
+    """The grammar for llguidance.
+
+    Args:
+        grammar: the grammar of a turn.
+        special: text -> id of each token that stands for itself (`Vocabulary.special`); llguidance
+            tells such a token from text that spells it.
+    """
+    values = ValueWriter(grammar.options, most_repeats=10**9)
+    text = print_lark(turn_rules(grammar, values), special or {})
     return Export(text, tuple(values.notes))

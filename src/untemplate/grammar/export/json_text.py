@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from untemplate.grammar.export.rules import (
     EMPTY,
     Characters,
+    Lexeme,
     Literal,
     Node,
     Reference,
@@ -67,23 +68,27 @@ def space_rules(separators: tuple[str, ...], *, bounded: bool) -> dict[str, Node
         repeat(Literal(" "), 1, 2),
         sequence(Literal("\n"), repeat(Literal(" "), 0, 20)),
     )
-    return {"json-space": choice(EMPTY, *(blanks if bounded else own))}
+    return {"json-space": optional(Lexeme(choice(*(blanks if bounded else own))))}
 
 
 JSON_RULES: Mapping[str, Node] = {
     "json-character": choice(_PLAIN, sequence(Literal("\\"), Reference("json-escape"))),
     "json-escape": _ESCAPE,
-    "json-string": sequence(
-        Literal('"'), repeat(Reference("json-character"), 0, None), Literal('"')
+    "json-string": Lexeme(
+        sequence(Literal('"'), repeat(Reference("json-character"), 0, None), Literal('"'))
     ),
-    "json-integer": sequence(
-        optional(Literal("-")),
-        choice(Literal("0"), sequence(Characters(((0x31, 0x39),)), repeat(_DIGIT, 0, None))),
+    "json-integer": Lexeme(
+        sequence(
+            optional(Literal("-")),
+            choice(Literal("0"), sequence(Characters(((0x31, 0x39),)), repeat(_DIGIT, 0, None))),
+        )
     ),
-    "json-number": sequence(
-        Reference("json-integer"),
-        optional(sequence(Literal("."), _DIGITS)),
-        optional(sequence(characters("eE"), optional(characters("+-")), _DIGITS)),
+    "json-number": Lexeme(
+        sequence(
+            Reference("json-integer"),
+            optional(sequence(Literal("."), _DIGITS)),
+            optional(sequence(characters("eE"), optional(characters("+-")), _DIGITS)),
+        )
     ),
     "json-value": choice(
         Reference("json-object"),

@@ -1,4 +1,4 @@
-r"""Says free text with plain rules, for notations that have no other way: one rule for each state.
+r"""Says free text with plain rules, for notations without a lexer: one rule for each state.
 
     root        Text(("<a>",), (Exit("<a>", Reference("call")),), EMPTY)
     becomes     root         root-text
@@ -16,6 +16,7 @@ from untemplate.grammar.export.automaton import Found, State, search
 from untemplate.grammar.export.rules import (
     NEVER,
     Choice,
+    Lexeme,
     Literal,
     Node,
     Reference,
@@ -30,11 +31,11 @@ from untemplate.grammar.export.rules import (
     sequence,
 )
 
-__all__ = ["without_text"]
+__all__ = ["plain"]
 
 
-def without_text(rules: Rules) -> dict[str, Node]:
-    """The same rules without any `Text`."""
+def plain(rules: Rules) -> dict[str, Node]:
+    """The same rules without any `Text` or `Lexeme`."""
     return _Lowering(rules).rules
 
 
@@ -56,6 +57,8 @@ class _Lowering:
                 return choice(*map(self._lowered, options))
             case Repeat(item, least, most):
                 return repeat(self._lowered(item), least, most)
+            case Lexeme(item):
+                return self._lowered(item)
             case Text():
                 if node not in self._known:
                     self._known[node] = self._text(node)

@@ -23,6 +23,7 @@ __all__ = [
     "Characters",
     "Choice",
     "Exit",
+    "Lexeme",
     "Literal",
     "Node",
     "Reference",
@@ -35,6 +36,7 @@ __all__ = [
     "complement",
     "optional",
     "prune",
+    "references",
     "repeat",
     "sequence",
 ]
@@ -105,7 +107,17 @@ class Text:
     rest: "Node"
 
 
-Node = Literal | Characters | Sequence | Choice | Repeat | Reference | Text
+@dataclass(frozen=True, slots=True)
+class Lexeme:
+    """The item, which no text that may follow it could prolong, as a number before a comma.
+
+    A notation with a lexer may read it by longest match; to others it is just the item.
+    """
+
+    item: "Node"
+
+
+Node = Literal | Characters | Sequence | Choice | Repeat | Reference | Text | Lexeme
 
 Rules = Mapping[str, Node]
 """Rules by name; `root` is what the whole output is."""
@@ -198,7 +210,7 @@ def prune(rules: Rules) -> dict[str, Node]:
         name = pending.pop()
         if name not in reached:
             reached[name] = kept.get(name, NEVER)
-            pending.extend(reversed(list(_references(reached[name]))))
+            pending.extend(reversed(list(references(reached[name]))))
     return reached
 
 
@@ -219,6 +231,8 @@ def _ends(node: Node, productive: set[str]) -> bool:
             return rule in productive
         case Text():
             return any(_ends(n, productive) for n in (node.rest, *(e.node for e in node.exits)))
+        case Lexeme(item):
+            return _ends(item, productive)
         case _:
             assert_never(node)
 
@@ -243,22 +257,25 @@ def _without(node: Node, productive: set[str]) -> Node:
             return Text(
                 avoid, kept, _without(rest, productive) if _ends(rest, productive) else NEVER
             )
+        case Lexeme(item):
+            return Lexeme(_without(item, productive))
         case _:
             return node
 
 
-def _references(node: Node) -> Iterator[str]:
+def references(node: Node) -> Iterator[str]:
+    """Names of the rules that the node leads to, in order."""
     match node:
         case Reference(rule):
             yield rule
         case Sequence(items) | Choice(items):
             for item in items:
-                yield from _references(item)
-        case Repeat():
-            yield from _references(node.item)
+                yield from references(item)
+        case Repeat() | Lexeme():
+            yield from references(node.item)
         case Text():
-            yield from _references(node.rest)
+            yield from references(node.rest)
             for way in node.exits:
-                yield from _references(way.node)
+                yield from references(way.node)
         case _:
             return

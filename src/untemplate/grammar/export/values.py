@@ -25,6 +25,7 @@ from untemplate.grammar.export.rules import (
     EMPTY,
     NEVER,
     Exit,
+    Lexeme,
     Literal,
     Node,
     Reference,
@@ -164,10 +165,11 @@ class _JsonWriter:
                     return Reference("json-string")
                 least, most = self._counted(least, most, (*path, "maxLength"))
                 inner = repeat(Reference("json-character"), least, most)
-                return sequence(Literal('"'), inner, Literal('"'))
+                return Lexeme(sequence(Literal('"'), inner, Literal('"')))
             case "integer":
                 low, high = _range(schema)
-                return Reference("json-integer") if low is high is None else between(low, high)
+                whole = low is None and high is None
+                return Reference("json-integer") if whole else Lexeme(between(low, high))
             case "number":
                 return Reference("json-number")
             case "boolean":

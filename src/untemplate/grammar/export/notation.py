@@ -1,18 +1,18 @@
-r"""Prints rules as GBNF, the notation of llama.cpp.
+r"""Prints rules in the two notations that are spelt alike: GBNF of llama.cpp, EBNF of xgrammar.
 
-    root ::= content
-    content ::= [\x00-;=-\uD7FF\uE000-\U0010FFFF] content | "<" content-1 | ""
+    root ::= content | call
+    content ::= [\x00-;=-\uD7FF\uE000-\U0010FFFF] content | "<" content-2 | ""
 
-What llama.cpp's parser insists on is kept here: names of letters, digits and dashes; a bounded
-repetition stays under `MOST_REPEATS` and repeats one symbol, not a group (a group counts once for
-each rule inside it); no left recursion, which the rules don't have. Characters are always listed as
-what they are, never as what they are not: a negated set would let surrogates through.
+Both take characters one by one, so free text is said by rules (`lower`). What their parsers insist
+on is kept here: names of letters, digits and dashes; a repetition repeats one symbol, not a group
+(llama.cpp counts a group once for each rule inside it); no left recursion, which the rules don't
+have. Characters are always listed as what they are, never as what they are not: a negated set would
+let surrogates through.
 """
 
 import re
-from collections.abc import Mapping
 
-from untemplate.grammar.export.lower import without_text
+from untemplate.grammar.export.lower import plain
 from untemplate.grammar.export.rules import (
     Characters,
     Choice,
@@ -24,47 +24,44 @@ from untemplate.grammar.export.rules import (
     Sequence,
 )
 
-__all__ = ["MOST_REPEATS", "print_gbnf"]
+__all__ = ["MOST_REPEATS", "print_rules"]
 
 MOST_REPEATS = 1999
 """llama.cpp refuses a repetition that makes 2,000 rules or more."""
 
 
-def print_gbnf(rules: Rules) -> str:
-    """The rules as GBNF text, `root` first."""
-    printer = _Printer(without_text(rules))
-    return printer.text()
+def print_rules(rules: Rules) -> str:
+    """The rules as text, `root` first."""
+    return _Printer(plain(rules)).text()
 
 
 class _Printer:
     """Prints each rule; repeated groups become rules of their own."""
 
-    def __init__(self, rules: Mapping[str, Node]) -> None:
+    def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._names: dict[str, str] = {}
-        self._groups: dict[Node, str] = {}
+        self._names: dict[str | Node, str] = {}
+        self._taken: set[str] = set()
         self._lines: dict[str, str] = {}
 
     def text(self) -> str:
-        for rule, node in sorted(self._rules.items(), key=lambda item: item[0] != "root"):
-            name = self._name(rule)
+        for rule, node in self._rules.items():
+            name = self._name(rule, rule)
             self._lines[name] = ""  # keeps the order: groups come after the rule they are from
             self._lines[name] = self._alternatives(node)
         return "".join(f"{name} ::= {body}\n" for name, body in self._lines.items())
 
-    def _name(self, rule: str) -> str:
-        if rule not in self._names:
-            stem = re.sub(r"[^a-zA-Z0-9]+", "-", rule).strip("-") or "rule"
-            self._names[rule] = self._free(stem)
-        return self._names[rule]
-
-    def _free(self, stem: str) -> str:
-        taken = {*self._names.values(), *self._groups.values()}
-        name, count = stem, 1
-        while name in taken:
-            count += 1
-            name = f"{stem}-{count}"
-        return name
+    def _name(self, of: str | Node, stem: str) -> str:
+        """The name of a rule or a group, given to it when it is first asked for."""
+        if of not in self._names:
+            stem = re.sub(r"[^a-zA-Z0-9]+", "-", stem).strip("-") or "rule"
+            name, count = stem, 1
+            while name in self._taken:
+                count += 1
+                name = f"{stem}-{count}"
+            self._taken.add(name)
+            self._names[of] = name
+        return self._names[of]
 
     def _alternatives(self, node: Node) -> str:
         options = node.options if isinstance(node, Choice) else (node,)
@@ -81,7 +78,7 @@ class _Printer:
             case Characters(ranges):
                 return f"[{''.join(_range(*r) for r in ranges)}]"
             case Reference(rule):
-                return self._name(rule)
+                return self._name(rule, rule)
             case Repeat(item, least, most):
                 return self._repeated(item) + _times(least, most)
             case _:
@@ -90,10 +87,10 @@ class _Printer:
     def _repeated(self, node: Node) -> str:
         if isinstance(node, Literal | Characters | Reference):
             return self._symbol(node)
-        if node not in self._groups:
-            self._groups[node] = self._free("group")
-            self._lines[self._groups[node]] = self._alternatives(node)
-        return self._groups[node]
+        name = self._name(node, "group")
+        if name not in self._lines:
+            self._lines[name] = self._alternatives(node)
+        return name
 
 
 def _times(least: int, most: int | None) -> str:
@@ -123,10 +120,8 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"', "[": 
 def _escaped(character: str, special: str) -> str:
     """One character, as it is where it is plain to see and not among the `special` ones."""
     if character in special or character in "\n\r\t\\":
-        return _NAMED.get(character, f"\\x{ord(character):02X}")
+        return _NAMED.get(character, f"\\u{ord(character):04X}")
     point = ord(character)
     if character.isprintable() and not 0xD7A4 <= point <= 0xF8FF:
         return character
-    if point > 0xFFFF:
-        return f"\\U{point:08X}"
-    return f"\\x{point:02X}" if point < 0x80 else f"\\u{point:04X}"
+    return f"\\U{point:08X}" if point > 0xFFFF else f"\\u{point:04X}"

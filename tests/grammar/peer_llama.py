@@ -14,7 +14,7 @@ import pytest
 from untemplate.engines.llama.library import load
 from untemplate.errors import EngineError
 
-_END = 256
+END = 256
 
 
 class _Token(ctypes.Structure):
@@ -30,7 +30,7 @@ class _Tokens(ctypes.Structure):
     )
 
 
-def _byte_pieces():
+def byte_pieces():
     """How a byte-level vocabulary spells each byte: printable ones as they are."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [b for b in range(256) if b not in plain]
@@ -45,14 +45,14 @@ def _text(value):
 
 def _vocabulary_file():
     """A GGUF file that holds 256 bytes and an end token, and no model."""
-    pieces = [*_byte_pieces(), "<end>"]
+    pieces = [*byte_pieces(), "<end>"]
     kinds = [1] * 256 + [3]
     fields = [
         ("general.architecture", 8, _text("llama")),
         ("tokenizer.ggml.model", 8, _text("gpt2")),
         ("tokenizer.ggml.pre", 8, _text("gpt-2")),
-        ("tokenizer.ggml.eos_token_id", 4, struct.pack("<I", _END)),
-        ("tokenizer.ggml.bos_token_id", 4, struct.pack("<I", _END)),
+        ("tokenizer.ggml.eos_token_id", 4, struct.pack("<I", END)),
+        ("tokenizer.ggml.bos_token_id", 4, struct.pack("<I", END)),
         (
             "tokenizer.ggml.tokens",
             9,
@@ -89,7 +89,7 @@ def _engine():
     return library, c.llama_model_get_vocab(model)
 
 
-class LlamaGrammar:
+class GbnfEngine:
     """A compiled GBNF text."""
 
     def __init__(self, text):
@@ -131,4 +131,4 @@ class LlamaGrammar:
     def accepts(self, data):
         """Whether the text is in the language."""
         self.reset()
-        return all(map(self.feed, data)) and bool(self._allowed([_END]))
+        return all(map(self.feed, data)) and bool(self._allowed([END]))

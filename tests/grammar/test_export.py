@@ -1,10 +1,12 @@
-"""What we export as GBNF, judged by llama.cpp's own engine."""
+"""What we export, judged by the engines that it is for: llama.cpp, llguidance, xgrammar."""
 
 import json
 
 import pytest
 from tests import dialects
-from tests.grammar.llama_grammar import LlamaGrammar
+from tests.grammar.peer_llama import GbnfEngine
+from tests.grammar.peer_llguidance import LarkEngine
+from tests.grammar.peer_xgrammar import EbnfEngine, StructuralTagEngine
 
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.message import Tool, ToolChoice
@@ -24,11 +26,25 @@ WEATHER = Tool(
 DECLARED = GrammarOptions(key_order="declared")
 
 
-def gbnf(dialect, tools=(WEATHER,), choice=None, **options):
-    grammar = build_grammar(dialect, tools, choice, options=DECLARED, **options)
-    export = grammar.gbnf()
-    assert export.notes == ()
-    return LlamaGrammar(export.text)
+NOTATIONS = {
+    "gbnf": GbnfEngine,
+    "lark": LarkEngine,
+    "ebnf": EbnfEngine,
+    "structural_tag": StructuralTagEngine,
+}
+
+
+@pytest.fixture(params=NOTATIONS)
+def exported(request):
+    """Compiles the export of a grammar in the engine that it is for."""
+
+    def compile_export(dialect, tools=(WEATHER,), choice=None, **given):
+        grammar = build_grammar(dialect, tools, choice, options=DECLARED, **given)
+        export = getattr(grammar, request.param)()
+        assert export.notes == ()
+        return NOTATIONS[request.param](export.text)
+
+    return compile_export
 
 
 def hermes_call(arguments):
@@ -39,8 +55,8 @@ CALL = hermes_call('{"city": "Paris"}')
 
 
 @pytest.mark.parametrize("name", dialects.ALL)
-def test_llama_compiles_the_export_of_every_dialect(name):
-    with gbnf(dialects.ALL[name]) as engine:
+def test_every_dialect_compiles(exported, name):
+    with exported(dialects.ALL[name]) as engine:
         assert engine.allowed()
 
 
@@ -73,8 +89,8 @@ def test_llama_compiles_the_export_of_every_dialect(name):
         (hermes_call('{"city": "a\nb"}'), False),
     ],
 )
-def test_hermes(text, is_written):
-    with gbnf(dialects.HERMES) as engine:
+def test_hermes(exported, text, is_written):
+    with exported(dialects.HERMES) as engine:
         assert engine.accepts(text.encode()) is is_written
 
 
@@ -88,8 +104,8 @@ def test_hermes(text, is_written):
         ("</think>", True),
     ],
 )
-def test_reasoning_opened_by_the_prompt(text, is_written):
-    with gbnf(dialects.QWEN3, prompt=dialects.QWEN3.prompts[2]) as engine:
+def test_reasoning_opened_by_the_prompt(exported, text, is_written):
+    with exported(dialects.QWEN3, prompt=dialects.QWEN3.prompts[2]) as engine:
         assert engine.accepts(text.encode()) is is_written
 
 
@@ -104,16 +120,16 @@ def test_reasoning_opened_by_the_prompt(text, is_written):
         (ToolChoice("required", parallel=False), False, True, False),
     ],
 )
-def test_law_13_choice(choice, nothing, one, two):
-    with gbnf(dialects.HERMES, choice=choice) as engine:
+def test_law_13_choice(exported, choice, nothing, one, two):
+    with exported(dialects.HERMES, choice=choice) as engine:
         assert engine.accepts(b"text") is nothing
         assert engine.accepts(CALL.encode()) is one
         assert engine.accepts(f"{CALL}\n{CALL}".encode()) is two
 
 
-def test_a_raw_value_goes_up_to_its_closer():
+def test_a_raw_value_goes_up_to_its_closer(exported):
     before = "<tool_call>\n<function=get_weather>\n<parameter=city>\n"
     after = "\n</parameter>\n</function>\n</tool_call>"
-    with gbnf(dialects.CODER) as engine:
+    with exported(dialects.CODER) as engine:
         assert engine.accepts(f'{before}a "b" </param\n\n<{after}'.encode())
         assert not engine.accepts(f"{before}a{after}{after}".encode())
