@@ -69,9 +69,7 @@ class Context:
         params.n_ctx = context_tokens * sequences
         params.n_batch = params.n_ubatch = max(1, min(batch_tokens, context_tokens))
         params.n_seq_max = sequences
-        params.n_threads = threads
-        params.n_threads_batch = prompt_threads
-        params.kv_unified = False
+        assert not params.kv_unified  # each sequence has a cache of its own
         model.library.complaint()
         pointer: int | None = c.llama_init_from_model(model.pointer, params)
         if not pointer:
@@ -86,6 +84,7 @@ class Context:
         self.context_tokens: int = c.llama_n_ctx_seq(pointer)
         self.batch_tokens: int = c.llama_n_batch(pointer)
         self.sequences: int = c.llama_n_seq_max(pointer)
+        c.llama_set_n_threads(pointer, threads, prompt_threads)
         memory: int | None = c.llama_get_memory(pointer)
         if not memory or self.batch_tokens < 1 or self.sequences < sequences:
             raise EngineError("llama.cpp made a context without a cache", place=str(model.path))
@@ -262,6 +261,7 @@ class Sequence:
         self.index = index
         self.tokens: list[int] = []
         self.batches: list[Batch] = []
+        self.clear()
 
     def evaluate(
         self, tokens: SequenceOf[int], should_stop: Callable[[], bool] | None = None
