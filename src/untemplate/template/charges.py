@@ -19,7 +19,9 @@ __all__ = [
     "FREE_METHODS",
     "FREE_TESTS",
     "METHODS",
+    "ORDERING_FILTERS",
     "REMOVED_FILTERS",
+    "SLOW_FILTERS",
     "charge_filter",
     "charge_method",
     "charge_operator",
@@ -32,7 +34,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FREE_FILTERS = frozenset({"length", "count", "first", "last", "default", "d", "safe", "attr"})
+FREE_FILTERS = frozenset({"length", "count", "first", "last", "default", "d", "attr"})
 """Filters that look at no more than one item."""
 
 EACH_FILTERS = frozenset({"map", "select", "reject", "selectattr", "rejectattr", "items"})
@@ -40,6 +42,9 @@ EACH_FILTERS = frozenset({"map", "select", "reject", "selectattr", "rejectattr",
 
 ORDERING_FILTERS = frozenset({"sort", "unique", "groupby", "dictsort", "min", "max"})
 """Filters that compare items with each other."""
+
+SLOW_FILTERS = {"title": 16, "urlencode": 16, "wordcount": 4, "wordwrap": 128}
+"""Filters that take more than a unit for a character, and how many."""
 
 REMOVED_FILTERS = frozenset({"pprint", "random", "striptags", "urlize", "xmlattr"})
 """Filters whose cost has no useful bound, or whose result is not a function of the input."""
@@ -115,8 +120,8 @@ def charge_method(
     if name == "append":
         return
     meter.spend(_weigh_all(meter, args, kwargs) + ITEM)
-    if isinstance(owner, str) and name in _GROWTH:
-        meter.spend(_GROWTH[name](_Use(meter, owner, args, kwargs)))
+    if isinstance(owner, str) and name in _METHOD_GROWTH:
+        meter.spend(_METHOD_GROWTH[name](_Use(meter, owner, args, kwargs)))
     elif name in ("count", "index", "remove", "sort"):
         weight = meter.weigh(owner)
         meter.spend(weight * _rounds(weight) if name == "sort" else weight)
@@ -128,18 +133,23 @@ def charge_filter(
     meter: Meter, name: str, value: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """Charge `value | name(*args)` before it is run."""
-    items = len(value) if isinstance(value, Sized) and not isinstance(value, str) else 1
-    # `attribute="a.b.c"` is looked up part by part in each item.
-    meter.spend(STEP + _weigh_all(meter, args, kwargs) * items)
+    is_text = isinstance(value, str)
+    items = len(value) if isinstance(value, Sized) else 1
+    given = _weigh_all(meter, args, kwargs)
     if name in EACH_FILTERS:
-        meter.spend(STEP * items)
+        # `attribute="a.b.c"` is looked up part by part in each item.
+        meter.spend(STEP + (STEP + given) * items)
         return
     weight = meter.weigh(value)
-    meter.spend(weight)
+    meter.spend(STEP + weight * SLOW_FILTERS.get(name, 1))
     if name in _GROWTH:
-        meter.spend(_GROWTH[name](_Use(meter, value, args, kwargs)))
+        meter.spend(given + _GROWTH[name](_Use(meter, value, args, kwargs)))
     elif name in ORDERING_FILTERS:
-        meter.spend(weight * _rounds(weight))
+        # A text is a list of characters to these.
+        weight = weight * ITEM if is_text else weight
+        meter.spend(weight * _rounds(weight) + given * items)
+    else:
+        meter.spend(given)
 
 
 def charge_result(meter: Meter, result: object) -> Any:
@@ -246,13 +256,15 @@ def _replace(use: _Use) -> int:
 
 
 def _join(use: _Use) -> int:
-    """`items | join(separator)`, or `separator.join(items)`, or both of them text."""
-    value, other = use.value, use.argument(0, "d")
-    if isinstance(value, str) and isinstance(other, str):
-        return max(len(value), 1) * max(len(other), 1)
-    if isinstance(value, str):
-        value, other = other, value
-    return use.meter.weigh(other) * (len(value) if isinstance(value, Sized) else 0)
+    """`items | join(separator, attribute)`."""
+    each = ITEM + _weigh_all(use.meter, use.args, use.kwargs)
+    return each * len(use.value) if isinstance(use.value, Sized) else 0
+
+
+def _join_with(use: _Use) -> int:
+    """`separator.join(items)`."""
+    items = use.argument(0, "iterable")
+    return (ITEM + len(use.value)) * len(items) if isinstance(items, Sized) else 0
 
 
 def _indent(use: _Use) -> int:
@@ -298,18 +310,23 @@ def _listed(use: _Use) -> int:
 _GROWTH: dict[str, Callable[[_Use], int]] = {
     "batch": _groups,
     "center": _pad,
-    "expandtabs": _expand,
     "format": _printf,
     "from_json": _parse,
     "indent": _indent,
     "join": _join,
     "list": _listed,
-    "ljust": _pad,
     "replace": _replace,
-    "rjust": _pad,
     "round": _round,
     "slice": _groups,
     "sum": _sum,
     "wordwrap": _wrap,
+}
+_METHOD_GROWTH: dict[str, Callable[[_Use], int]] = {
+    "center": _pad,
+    "expandtabs": _expand,
+    "join": _join_with,
+    "ljust": _pad,
+    "replace": _replace,
+    "rjust": _pad,
     "zfill": _pad,
 }

@@ -204,7 +204,7 @@ class MeteredEnvironment(SandboxedEnvironment):
             fields = cast("dict[str, Any]", obj)
             if attribute in fields:
                 return fields[attribute]
-        elif kind is _Namespace and attribute[0] != "_":
+        elif kind is _Namespace and not attribute.startswith("_"):
             return getattr(obj, attribute, None) or super().getattr(obj, attribute)
         return super().getattr(obj, attribute)
 
@@ -358,7 +358,7 @@ def _tojson(  # noqa: PLR0917 - templates pass them by position
         return text
     pieces: list[str] = []
     for piece in encoder.iterencode(value):
-        meter.spend(len(piece))
+        meter.spend(len(piece) + ITEM)
         pieces.append(piece)
     return "".join(pieces)
 
