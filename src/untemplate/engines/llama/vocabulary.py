@@ -31,16 +31,16 @@ _SENTENCEPIECE = 1
 
 
 def model_vocabulary(model: Model) -> Vocabulary:
-    """Reads all tokens out of a model. Takes about 3 µs for each."""
-    ids = range(model.n_vocab)
-    tokens = tuple(map(model.piece, ids))
-    kinds = bytes(_kind(model.attributes(i)) for i in ids)
+    """Reads all tokens out of a model."""
+    read = model.tokens()
+    tokens = tuple(data for data, _, _ in read)
+    kinds = bytes(_kind(attributes) for _, attributes, _ in read)
     return Vocabulary(
         tokens=tokens,
         kinds=kinds,
         bos=model.bos_id,
         eos=model.eos_id,
-        ends=frozenset(filter(model.is_end, ids)),
+        ends=frozenset(i for i, (_, _, is_end) in enumerate(read) if is_end),
         encode=_encoder(model, tokens, kinds),
     )
 
