@@ -201,11 +201,11 @@ def test_models():
 def test_a_continued_message_is_told_without_its_beginning():
     message = Message("Once upon a time", "hm")
     whole = writer()
-    whole.begin(Delta("Once upon", "hm"))
+    whole.begin([Delta(reasoning_content="hm"), Delta("Once upon")])
     told = json.loads(whole.completion(message, Usage()))["choices"][0]["message"]
     assert told == {"role": "assistant", "content": " a time"}
     stream = writer()
-    stream.begin(Delta("Once upon", "hm"))
+    stream.begin([Delta(reasoning_content="hm"), Delta("Once upon")])
     chunks = [*stream.chunks(Delta(" a")), *stream.end(message)]
     news = [json.loads(c)["choices"][0]["delta"] for c in chunks]
     assert news == [{"content": " a"}, {"content": " time"}, {}]

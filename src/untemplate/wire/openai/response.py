@@ -15,7 +15,7 @@ complete, what its arguments lack and how far each can be trusted; at a choice h
 and what was odd in it. A stream's last chunk has both, at the choice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -158,10 +158,11 @@ class AnswerWriter:
         self._reasoning_sent = 0
         self._arguments_sent: list[int] = []
 
-    def begin(self, before: Delta) -> None:
-        """Says what a message that is continued had already said; clients have it."""
-        self._content_sent += len(before.content)
-        self._reasoning_sent += len(before.reasoning_content)
+    def begin(self, before: Iterable[Delta]) -> None:
+        """Takes what a message that is continued had already said; clients have it."""
+        for delta in before:
+            self._content_sent += len(delta.content)
+            self._reasoning_sent += len(delta.reasoning_content)
 
     def completion(self, message: Message, usage: Usage) -> bytes:
         """The whole answer in one object."""
