@@ -1,0 +1,217 @@
+"""One reply of the model: streams it on, hands over each call once, and climbs the ladder of a cut.
+
+A reply that the length limit cut inside a call is gone on with, in this order, by at most two
+further generations:
+
+    1. resume: the model goes on at the exact place, if it gave a point; nothing is written twice
+    2. a larger window: the same request with twice the tokens, if the loop had set the limit
+    3. the fallback model, if there is one
+    4. as it is: complete calls run, the cut one is answered `incomplete` and the model is told why
+
+Rungs 2 and 3 write the reply again from the start, so they are not taken once a call of it is
+complete: complete work is never thrown away. A resume that adds nothing ends the ladder.
+
+Ids are made unique here: a server that gives one constant id to all calls (some do) gets its ids
+replaced before anybody sees them, and the written one is kept beside.
+"""
+
+import secrets
+import string
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import cast
+
+from untemplate.errors import EngineError
+from untemplate.loop.channel import Channel
+from untemplate.loop.events import (
+    ArgumentDelta,
+    CallReady,
+    CallStarted,
+    Reasoning,
+    Restarted,
+    Text,
+)
+from untemplate.loop.model import Model, ModelItem, Reply, Request
+from untemplate.loop.policy import is_sealed
+from untemplate.loop.result import total
+from untemplate.loop.telemetry import Tracer, generation_span, note_usage
+from untemplate.message import CallDelta, Delta, Message, ToolCall, Usage
+
+__all__ = ["ReplyReader", "Written", "is_cut"]
+
+_FURTHER_MAX = 2
+_LETTERS = string.ascii_letters + string.digits
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A whole reply, however many generations it took."""
+
+    message: Message
+    usage: Usage
+    generations: int
+
+
+def is_cut(message: Message) -> bool:
+    """Whether the reply, or a call in it, has not ended by itself."""
+    return message.end in ("cut", "forced") or any(
+        c.state in ("cut", "forced") for c in message.tool_calls
+    )
+
+
+class ReplyReader:
+    """Reads one reply. `add` gets every call once, in call order, sealed ones at once."""
+
+    def __init__(
+        self,
+        model: Model,
+        fallback: Model | None,
+        *,
+        step: int,
+        tracer: Tracer,
+        channel: Channel,
+        used_ids: set[str],
+        add: Callable[[ToolCall, str], None],
+    ) -> None:
+        self._model = model
+        self._fallback = fallback
+        self._step = step
+        self._tracer = tracer
+        self._channel = channel
+        self._used_ids = used_ids
+        self._add = add
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._ids = dict[int, str]()
+        self._sealed = dict[int, ToolCall]()
+        self._handed: list[ToolCall] = []
+
+    async def read(self, request: Request) -> Written:
+        """The reply to a request, gone on with while it is cut and there is a way."""
+        reply = await self._generate(self._model, request)
+        usages = [reply.usage]
+        enlarged = False
+        fallback = self._fallback
+        while len(usages) <= _FURTHER_MAX and is_cut(reply.message):
+            model, before = self._model, reply
+            if reply.point is not None:
+                request = replace(request, resume=reply.point)
+            elif self._sealed or not _has_open_call(reply.message):
+                break
+            elif request.max_tokens is not None and not enlarged:
+                enlarged = True
+                request = replace(request, max_tokens=2 * request.max_tokens)
+                self._restart("the reply was cut inside a call; it gets a larger window")
+            elif fallback is not None:
+                model, fallback = fallback, None
+                request = replace(request, resume=None)
+                self._restart("the reply was cut inside a call; another model takes over")
+            else:
+                break
+            reply = await self._generate(model, request)
+            usages.append(reply.usage)
+            if request.resume is not None and reply.message.raw == before.message.raw:
+                break
+        message = self._hand_over(reply.message)
+        return Written(message, total(*usages), len(usages))
+
+    def partial(self) -> Message:
+        """What was received so far of a reply that is not going to end."""
+        return Message(
+            content="".join(self._content),
+            reasoning_content="".join(self._reasoning),
+            tool_calls=tuple(self._handed),
+            end="cut",
+            finish_reason="cancelled",
+        )
+
+    def _restart(self, reason: str) -> None:
+        self._content.clear()
+        self._reasoning.clear()
+        self._ids.clear()
+        self._channel.send(Restarted(self._step, reason))
+
+    async def _generate(self, model: Model, request: Request) -> Reply:
+        stream = cast("AsyncGenerator[ModelItem, None]", model.reply(request))
+        with generation_span(self._tracer, self._step) as span:
+            async with aclosing(stream):
+                async for item in stream:
+                    await self._channel.room()
+                    match item:
+                        case Delta():
+                            self._stream(item)
+                        case ToolCall():
+                            self._seal(item)
+                        case Reply():
+                            note_usage(span, item.usage, item.message.finish_reason)
+                            return item
+        raise EngineError("the model ended without a reply", place=f"step {self._step}")
+
+    def _stream(self, delta: Delta) -> None:
+        if delta.reasoning_content:
+            self._reasoning.append(delta.reasoning_content)
+            self._channel.send(Reasoning(delta.reasoning_content))
+        if delta.content:
+            self._content.append(delta.content)
+            self._channel.send(Text(delta.content))
+        for call in delta.tool_calls:
+            self._stream_call(call)
+
+    def _stream_call(self, call: CallDelta) -> None:
+        if call.name is not None:
+            call_id = self._unique_id(call.index, call.id)
+            self._channel.send(CallStarted(call.index, call_id, call.name))
+        if call.arguments:
+            call_id = self._unique_id(call.index, call.id)
+            self._channel.send(ArgumentDelta(call.index, call_id, call.arguments))
+
+    def _unique_id(self, index: int, given: str | None) -> str:
+        """The id of a call: the model's, unless it is missing or was there before."""
+        if index not in self._ids:
+            fresh = given if given and given not in self._used_ids else _new_id()
+            self._used_ids.add(fresh)
+            self._ids[index] = fresh
+        return self._ids[index]
+
+    def _own(self, call: ToolCall, index: int) -> ToolCall:
+        """The call with its place and a unique id."""
+        call_id = self._unique_id(index, call.id)
+        if (call.index, call.id) == (index, call_id):
+            return call
+        return replace(call, index=index, id=call_id, written_id=call.written_id or call.id or None)
+
+    def _seal(self, call: ToolCall) -> None:
+        """A call that nothing can change any more, handed over when those before it are."""
+        if is_sealed(call) and call.index not in self._sealed:
+            self._sealed[call.index] = self._own(call, call.index)
+        while (following := self._sealed.get(len(self._handed))) is not None:
+            self._hand(following, "")
+
+    def _hand(self, call: ToolCall, problem: str) -> None:
+        self._handed.append(call)
+        if is_sealed(call):
+            self._channel.send(CallReady(call))
+        self._add(call, problem)
+
+    def _hand_over(self, message: Message) -> Message:
+        """Hand over what was not sealed on the way; the message as it goes into the history."""
+        for index, call in enumerate(message.tool_calls):
+            if index >= len(self._handed):
+                self._hand(self._own(call, index), _problem(message, call))
+        return replace(message, tool_calls=tuple(self._handed))
+
+
+def _has_open_call(message: Message) -> bool:
+    return any(not is_sealed(c) for c in message.tool_calls)
+
+
+def _problem(message: Message, call: ToolCall) -> str:
+    """What the reader found wrong inside a call."""
+    start, end = call.span
+    found = [d.message for d in message.diagnostics if start <= d.span[0] < end]
+    return "; ".join(found) or "its text is damaged"
+
+
+def _new_id() -> str:
+    return "call_" + "".join(secrets.choice(_LETTERS) for _ in range(24))
