@@ -40,7 +40,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 _MASK64 = (1 << 64) - 1
 _LEAST = float(np.finfo(np.float32).min)
-_NEGLIGIBLE = 28.0
+_BLOCK = 64
 _HEAD = 256
 """top-p sorts this many of the best tokens first; that is nearly always enough."""
 
@@ -139,17 +139,11 @@ class Sampler:
             raise EngineError("no token can be chosen: every logit is masked, or not a number")
         if self.sampling.temperature == 0 or self.sampling.top_k == 1:
             return best
-        ids, values = _candidates(row, float(row[best]), self.sampling)
-        weights = np.exp((values - row[best]) / np.float32(self.sampling.temperature))
-        if self.sampling.min_p > 0:
-            keep = weights >= self.sampling.min_p  # the best one weighs 1
-            ids, weights = ids[keep], weights[keep]
-        if self.sampling.top_p < 1:
-            ids, weights = _nucleus(ids, weights, self.sampling.top_p)
-        sums = np.cumsum(weights, dtype=np.float64)
-        point = uniform(self.seed, index) * float(sums[-1])
-        drawn = int(np.searchsorted(sums, point, side="right"))
-        return int(ids[min(drawn, ids.size - 1)])
+        # Masked tokens weigh exactly 0, as does what is e^104 times less probable than the best.
+        weights = np.exp((row - row[best]) / np.float32(self.sampling.temperature))
+        ids = _filtered(row, weights, self.sampling)
+        point = uniform(self.seed, index)
+        return _drawn(weights, point) if ids is None else int(ids[_drawn(weights[ids], point)])
 
 
 def uniform(seed: int, index: int) -> float:
@@ -177,36 +171,61 @@ def apply_mask(row: NDArray[np.float32], mask: NDArray[np.int32]) -> None:
     np.copyto(row, np.float32(-np.inf), where=refused.view(np.bool_))
 
 
-def _candidates(
-    row: NDArray[np.float32], best: float, sampling: Sampling
-) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Ids and logits of what can be drawn at all: not masked, in the top k, not negligible."""
-    # What is less probable than the best one by e^-28 is not worth its sorting: of a million such
-    # tokens together one would be drawn in a million draws.
-    floor = max(best - _NEGLIGIBLE * sampling.temperature, _LEAST)
-    ids = np.flatnonzero(row >= np.float32(floor))
-    values = row[ids]
-    if 0 < sampling.top_k < ids.size:
-        # The k best; of equal ones at the border those with the lowest ids, whatever the sort does.
-        kth = np.partition(values, ids.size - sampling.top_k)[ids.size - sampling.top_k]
-        above = np.flatnonzero(values > kth)
-        equal = np.flatnonzero(values == kth)[: sampling.top_k - above.size]
-        kept = np.sort(np.concatenate((above, equal)))
-        ids, values = ids[kept], values[kept]
-    return ids, values
+def _filtered(
+    row: NDArray[np.float32], weights: NDArray[np.float32], sampling: Sampling
+) -> NDArray[np.intp] | None:
+    """Ids that top-k, min-p and top-p leave; None: all."""
+    ids: NDArray[np.intp] | None = None
+    if 0 < sampling.top_k < row.size:
+        ids = _at_least(row, sampling.top_k)
+        order = np.argsort(-row[ids], kind="stable")  # of equal ones the lowest ids
+        ids = ids[order[: sampling.top_k]]
+    if sampling.min_p > 0:
+        kept = weights >= sampling.min_p if ids is None else weights[ids] >= sampling.min_p
+        ids = np.flatnonzero(kept) if ids is None else ids[kept]
+    if sampling.top_p < 1:
+        wanted = sampling.top_p * _total(weights if ids is None else weights[ids])
+        if ids is None:
+            ids = _at_least(weights, _HEAD)
+            if _total(weights[ids]) < wanted:
+                ids = np.flatnonzero(weights)
+        order = np.argsort(-weights[ids], kind="stable")
+        reached = np.cumsum(weights[ids[order]], dtype=np.float64)
+        ids = ids[order[: int(np.searchsorted(reached, wanted)) + 1]]
+    return ids
 
 
-def _nucleus(
-    ids: NDArray[np.intp], weights: NDArray[np.float32], top_p: float
-) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """The smallest set of the most probable tokens whose share reaches `top_p`."""
-    wanted = top_p * float(weights.sum(dtype=np.float64))
-    if weights.size > _HEAD:
-        kth = np.partition(weights, weights.size - _HEAD)[weights.size - _HEAD]
-        head = np.flatnonzero(weights > kth)
-        if float(weights[head].sum(dtype=np.float64)) >= wanted:
-            ids, weights = ids[head], weights[head]
-    order = np.argsort(-weights, kind="stable")
-    count = int(np.searchsorted(np.cumsum(weights[order], dtype=np.float64), wanted)) + 1
-    chosen = order[:count]
-    return ids[chosen], weights[chosen]
+def _at_least(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
+    """Ids, in order, of all values from some value on: `count` of the greatest, or somewhat more.
+
+    The greatest of each block of 64 are found first. At least `count` values reach the `count`-th
+    greatest of those, and seldom many more; that takes a tenth of the time of a partition.
+    """
+    maxima = np.maximum.reduceat(values, np.arange(0, values.size, _BLOCK))
+    if count >= maxima.size:
+        return np.flatnonzero(values > -np.inf)
+    least = np.partition(maxima, maxima.size - count)[maxima.size - count]
+    return np.flatnonzero(values >= max(least, _LEAST))
+
+
+def _drawn(weights: NDArray[np.float32], point: float) -> int:
+    """Where a point in [0, 1) falls if each index has a share of the line as its weight.
+
+    In two steps, first a block and then an index in it: summing is ten times faster than summing
+    up. An index whose weight is 0 has no share.
+    """
+    starts = np.arange(0, weights.size, _BLOCK)
+    sums = np.add.reduceat(weights, starts, dtype=np.float64)
+    ends = np.cumsum(sums)
+    place = min(point * float(ends[-1]), float(np.nextafter(ends[-1], 0)))
+    block = int(np.searchsorted(ends, place, side="right"))
+    inside = weights[block * _BLOCK : (block + 1) * _BLOCK]
+    rest = place - float(ends[block] - sums[block])
+    at = int(np.searchsorted(np.cumsum(inside, dtype=np.float64), rest, side="right"))
+    if at == inside.size:  # by rounding; the last that has a share
+        at = int(np.flatnonzero(inside)[-1])
+    return block * _BLOCK + at
+
+
+def _total(weights: NDArray[np.float32]) -> float:
+    return float(weights.sum(dtype=np.float64))
