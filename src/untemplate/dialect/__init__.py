@@ -22,6 +22,7 @@ from untemplate.dialect.dialect import (
     TextBlock,
     Trim,
 )
+from untemplate.dialect.given import Given, generic, given_for, read_given
 from untemplate.dialect.pattern import (
     KEY_IN_LITERAL,
     Absent,
@@ -67,6 +68,7 @@ __all__ = [
     "Follows",
     "Frame",
     "FramePart",
+    "Given",
     "History",
     "Hole",
     "IdShape",
@@ -89,8 +91,11 @@ __all__ = [
     "Written",
     "dumps",
     "fill",
+    "generic",
+    "given_for",
     "json_type",
     "loads",
+    "read_given",
     "write_calls",
     "write_turn",
 ]

@@ -176,10 +176,11 @@ class Written:
     """Characters that make the template write the `guarded` form (CDATA, say) instead."""
     guarded: "Written | None" = None
 
-    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:
+    def write(self, value: JSON, scope: Scope = _EMPTY, key: str = "") -> str:
         if self.guarded and any(c in self.guard for c in str(value)):
-            return self.guarded.write(value, scope)
-        return self.before + self.encoding.write(value, scope) + self.after
+            return self.guarded.write(value, scope, key)
+        before, after = (t.replace(KEY_IN_LITERAL, key) for t in (self.before, self.after))
+        return before + self.encoding.write(value, scope) + after
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,7 @@ class Pairs:
         if self.sort_keys:
             items.sort(key=lambda item: item[0].lower())
         pairs = [
-            self.open + key + self.types[json_type(v)].write(v, scope).replace(KEY_IN_LITERAL, key)
+            self.open + key + self.types[json_type(v)].write(v, scope, key)
             for key, v in items
             if not isinstance(self.types[json_type(v)].encoding, Absent)
         ]

@@ -1,0 +1,138 @@
+"""Template in, dialect out: inference in order, then proof.
+
+    analysis = analyse(template)
+    analysis.dialect         # how the model writes a turn
+    analysis.capabilities    # how the template wants to be asked
+    analysis.proof           # what was checked, what is lost, what is not covered
+
+The steps: find how the template wants to be asked (`form`), learn calls and their arguments
+(`calls`), learn the frames of turns in each place (`frames`), the ends of turns (`stops`), the
+generation prompts (`prompts`); build the graph of what the model may write (`graph`); add what is
+written down where the template can't tell (`merge`); prove it (`prove`).
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from untemplate.dialect import Before, Dialect, History, generic, given_for
+from untemplate.errors import DialectError, UntemplateError
+from untemplate.inference.calls import CallShape, learn_calls
+from untemplate.inference.examine import Examiner, Obstacle
+from untemplate.inference.form import find_form
+from untemplate.inference.frames import learn_history
+from untemplate.inference.graph import build_dialect
+from untemplate.inference.merge import add_calls, merge
+from untemplate.inference.prompts import Opened, collect_prompts
+from untemplate.inference.prove import Proof, prove
+from untemplate.inference.stops import find_stops
+from untemplate.message import JSON
+from untemplate.template.capabilities import Capabilities
+from untemplate.template.rendering import CompiledTemplate
+
+__all__ = ["Analysis", "analyse", "infer"]
+
+_MOST_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What was found out about a template."""
+
+    dialect: Dialect
+    capabilities: Capabilities
+    proof: Proof
+    source: str
+    """`inferred`, or the name of the written-down dialect that was added, or `generic`."""
+    notes: tuple[str, ...] = ()
+    """What stood in the way, one line each."""
+    renderings: int = 0
+
+
+_cache: "OrderedDict[tuple[object, ...], Analysis]" = OrderedDict()
+_lock = Lock()
+
+
+def analyse(template: CompiledTemplate, *, seed: int = 0, messages: int = 24) -> Analysis:
+    """The dialect of a template with its proof; kept, so that the second time costs nothing.
+
+    Args:
+        template: what is analysed.
+        seed: of the messages that the proof draws.
+        messages: how many of them, in each place of a conversation.
+
+    Raises:
+        DialectError: the template renders no assistant turn at all.
+    """
+    tokens = tuple(_frozen(v) for v in template.special_tokens.values())
+    key = (template.source, tokens, seed, messages)
+    with _lock:
+        found = _cache.get(key)
+        if found is not None:
+            _cache.move_to_end(key)
+            return found
+    analysis = _analyse(template, seed, messages)
+    with _lock:
+        _cache[key] = analysis
+        while len(_cache) > _MOST_KEPT:
+            _cache.popitem(last=False)
+    return analysis
+
+
+def _frozen(value: JSON) -> object:
+    return value if isinstance(value, (str, int, float, type(None))) else repr(value)
+
+
+def _analyse(template: CompiledTemplate, seed: int, messages: int) -> Analysis:
+    inferred, examiner, notes = infer(template)
+    dialect, source = inferred, "inferred"
+    for given in given_for(template.source):
+        dialect, source = merge(dialect, given), given.name
+    if "call" not in dialect.blocks:
+        dialect, source = add_calls(dialect, generic()), "generic"
+    capabilities = examiner.capabilities
+    proof = prove(template, dialect, capabilities, seed=seed, messages=messages)
+    notes += tuple(f"{what}: {why}" for what, why in examiner.refusals.items())
+    return Analysis(dialect, capabilities, proof, source, notes, examiner.renderings)
+
+
+def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...]]:
+    """The dialect that the template alone shows, not yet proved."""
+    examiner = Examiner(template)
+    find_form(examiner)
+    notes: tuple[str, ...] = ()
+    try:
+        shape = learn_calls(examiner)
+    except (Obstacle, UntemplateError) as error:
+        notes += (f"calls: {error}",)
+        shape = None
+        examiner.change(calls=False)
+    places: list[Before] = ["user", "later user"]
+    if shape is not None and examiner.capabilities.tool_results:
+        places.append("tool")
+    opened = collect_prompts(examiner, tuple(places))
+    histories = _histories(examiner, shape, places, opened)
+    if not histories:
+        why = next(iter(examiner.refusals.values()), "it refuses every message")
+        raise DialectError(f"no assistant turn can be rendered: {why}", place="template")
+    stops = find_stops(examiner, histories[0])
+    return build_dialect(shape, histories, opened, stops), examiner, notes
+
+
+def _histories(
+    examiner: Examiner, shape: CallShape | None, places: list[Before], opened: list[Opened]
+) -> list[History]:
+    """The places that differ from the first."""
+    out: list[History] = []
+    for before in places:
+        prompts = [o.text for o in opened if o.before == before]
+        prompts = prompts or [o.text for o in opened]
+        try:
+            history = learn_history(examiner, shape, before, prompts)
+        except UntemplateError:
+            continue
+        if history is not None and not any(
+            replace(h, before=before, openings=history.openings) == history for h in out
+        ):
+            out.append(history)
+    return out

@@ -1,0 +1,197 @@
+"""Finds how a template wants to be asked: variables, form of arguments, place of reasoning.
+
+Everything is found by trying: a form is right when what was put in can be seen in what comes out.
+Candidates for names of fields, variables and content parts are the names in the template's own
+source, so none is listed here. What is found goes into the examiner's `Capabilities`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from untemplate.errors import TemplateError, UntemplateError
+from untemplate.inference import words
+from untemplate.inference.examine import NO_SWITCHES, Examiner, Messages, result_of
+from untemplate.inference.words import Probe, calls_of_strings
+from untemplate.message import JSON
+from untemplate.template.capabilities import ReasoningPlace
+
+__all__ = ["find_form"]
+
+_MESSAGE_KEYS = frozenset(
+    {"role", "content", "tool_calls", "name", "id", "tool_call_id", "type", "function"}
+    | {"arguments", "text", "messages"}
+)
+_UNDEFINED = re.compile(r"'(\w+)' is undefined")
+_MOST_PARTS = 40
+
+
+def find_form(examiner: Examiner) -> None:
+    """Fill in the examiner's capabilities."""
+    _find_variables(examiner)
+    _find_content(examiner)
+    _find_calls(examiner)
+    _find_reasoning(examiner)
+    _find_roles(examiner)
+
+
+def _user(text: str = words.USER) -> Mapping[str, JSON]:
+    return {"role": "user", "content": text}
+
+
+def _try(
+    examiner: Examiner, messages: Messages, switches: Mapping[str, JSON] = NO_SWITCHES
+) -> str | None:
+    try:
+        return examiner.render(messages, switches=switches)
+    except UntemplateError:
+        return None
+
+
+def _find_variables(examiner: Examiner) -> None:
+    """Variables without which nothing renders: one that wants the tools, or any text."""
+    for _ in range(4):
+        try:
+            examiner.render((_user(),), prompt=True)
+        except TemplateError as error:
+            missing = _UNDEFINED.search(error.message)
+            if missing is None or missing[1] not in examiner.template.names.variables:
+                return
+            known = examiner.capabilities
+            if not known.tools_text:
+                examiner.change(tools_text=missing[1])
+            else:
+                examiner.change(variables={**known.variables, missing[1]: ""})
+        except UntemplateError:
+            return
+        else:
+            return
+
+
+def _find_content(examiner: Examiner) -> None:
+    """Content as a list of parts, where a string is refused or not written."""
+    text = _try(examiner, (_user(),))
+    if text is None or words.USER not in text:
+        parts: JSON = [{"type": "text", "text": words.USER}]
+        text = _try(examiner, ({"role": "user", "content": parts},))
+        if text is not None and words.USER in text:
+            examiner.change(content="parts")
+
+
+def _find_calls(examiner: Examiner) -> None:
+    """The first form of arguments and of absent content in which keys and values are visible."""
+    probe = Probe(calls=calls_of_strings(1))
+    wanted = [str(v) for v in probe.calls[0].arguments.values()]
+    for form, nothing in product(("object", "string"), ("empty", "null")):
+        examiner.change(arguments=form, no_content=nothing)
+        text = _try(examiner, (_user(), examiner.message(probe)))
+        if text is not None and all(v in text for v in wanted):
+            return
+    examiner.change(arguments="object", no_content="empty", calls=False)
+
+
+# --------------------------------------------------------------------------------- reasoning
+
+
+def _find_reasoning(examiner: Examiner) -> None:
+    """The place whose text is written as it stands, and the switch that makes it so.
+
+    The text holds quotes and a newline: a template that prints whole messages doesn't write it
+    verbatim.
+    """
+    best: tuple[int, ReasoningPlace, Mapping[str, JSON]] | None = None
+    for switches in _switches(examiner):
+        for place in _candidates(examiner, switches):
+            count = _count_seen(examiner, place, switches)
+            if count and (best is None or count > best[0]):
+                best = (count, place, switches)
+        if best and best[0] == 2:
+            break
+    if best is not None:
+        examiner.change(reasoning=best[1], history_switches=best[2])
+
+
+def _switches(examiner: Examiner) -> Iterator[Mapping[str, JSON]]:
+    """No switch first; then each variable that changes what is written."""
+    yield {}
+    known = examiner.capabilities
+    plain = _try(examiner, (_user(), {"role": "assistant", "content": words.CONTENT}))
+    opened = _opened(examiner, {})
+    for name in examiner.template.names.variables:
+        if name in known.variables or name == known.tools_text:
+            continue
+        for setting in (True, "high", False):
+            switches = {name: setting}
+            text = _try(
+                examiner, (_user(), {"role": "assistant", "content": words.CONTENT}), switches
+            )
+            if text is not None and (text != plain or _opened(examiner, switches) != opened):
+                yield switches
+
+
+def _opened(examiner: Examiner, switches: Mapping[str, JSON]) -> str | None:
+    try:
+        return examiner.render((_user(),), prompt=True, switches=switches)
+    except UntemplateError:
+        return None
+
+
+def _reasoning_text(number: int) -> str:
+    return f"r{number:05d}qz\"\n'x"
+
+
+def _candidates(examiner: Examiner, switches: Mapping[str, JSON]) -> list[ReasoningPlace]:
+    """Fields that are visible when all are filled at once; then types of content parts."""
+    names = examiner.template.names
+    strings = [s for s in names.strings if s.isidentifier()]
+    fields = sorted({*names.attributes, *strings} - _MESSAGE_KEYS)
+    texts = {name: _reasoning_text(n) for n, name in enumerate(fields)}
+    visible: set[str] = set()
+    for probe in (Probe(content=words.CONTENT), Probe(calls=calls_of_strings(1))):
+        message = {**examiner.message(probe), **texts}
+        rendered = _try(examiner, (_user(), message), switches)
+        if rendered is None:  # one of the fields is no text: try each alone
+            visible = set(fields)
+            break
+        visible |= {name for name, text in texts.items() if text in rendered}
+    places = [ReasoningPlace("field", name) for name in sorted(visible)]
+    if not switches and _takes_parts(examiner):
+        parts = [s for s in strings if s not in _MESSAGE_KEYS][:_MOST_PARTS]
+        places += [ReasoningPlace("part", name) for name in parts]
+    return places
+
+
+def _takes_parts(examiner: Examiner) -> bool:
+    """Whether the text of a part is written without a dump of the part."""
+    parts: JSON = [{"type": "text", "text": words.CONTENT}]
+    text = _try(examiner, (_user(), {"role": "assistant", "content": parts}))
+    return text is not None and words.CONTENT in text and "'text'" not in text
+
+
+def _count_seen(examiner: Examiner, place: ReasoningPlace, switches: Mapping[str, JSON]) -> int:
+    """In how many of two messages the reasoning is written: beside content, beside a call."""
+    before = examiner.capabilities
+    reasoning, count = _reasoning_text(0), 0
+    examiner.change(reasoning=place)
+    for probe in (Probe(reasoning, words.CONTENT), Probe(reasoning, "", calls_of_strings(1))):
+        text = _try(examiner, (_user(), examiner.message(probe)), switches)
+        count += text is not None and reasoning in text and probe.content in text
+    examiner.change(reasoning=before.reasoning)
+    return count
+
+
+# ------------------------------------------------------------------------------------- roles
+
+
+def _find_roles(examiner: Examiner) -> None:
+    """Which roles are written."""
+    for role in ("system", "developer"):
+        text = _try(examiner, ({"role": role, "content": words.SYSTEM}, _user()))
+        examiner.change(**{role: text is not None and words.SYSTEM in text})
+    if examiner.capabilities.calls:
+        call = calls_of_strings(1)[0]
+        probe = Probe(calls=(call,))
+        text = _try(examiner, (_user(), examiner.message(probe), result_of(call)))
+        examiner.change(tool_results=text is not None and words.RESULT in text)
+    plain = _try(examiner, (_user(),))
+    examiner.change(tools=plain is not None and words.NAMES[0] in plain)

@@ -1,0 +1,168 @@
+"""Learns how a place of the conversation writes turns: one frame for each set of parts.
+
+For each combination of reasoning, content and calls the turn is cut at its sentinels. What all
+turns of a place begin with is its header. Then comes what the text of a part loses at its edges,
+and whether white space alone counts as nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from untemplate.dialect import TRIMS, Before, Field, Frame, FramePart, History, Trim
+from untemplate.inference import words
+from untemplate.inference.calls import CallShape, write_run
+from untemplate.inference.examine import Examiner, Obstacle
+from untemplate.inference.text import common_prefix, whole_prefix
+from untemplate.inference.words import Probe, calls_of_strings
+
+__all__ = ["learn_history"]
+
+_BLOCKS: Mapping[Field, str] = {"reasoning": "reasoning", "content": "content", "calls": "call"}
+_EDGES = (" \n ", "\n \n", "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    examiner: Examiner
+    shape: CallShape | None
+    before: Before
+    counts_earlier: bool
+
+    def probe(self, has: Sequence[Field], edge: str = "") -> Probe:
+        most = (self.shape.calls_max or 3) if self.shape else 0
+        return Probe(
+            edge + words.REASONING + edge if "reasoning" in has else "",
+            edge + words.CONTENT + edge if "content" in has else "",
+            calls_of_strings(most) if "calls" in has else (),
+        )
+
+    def run(self, probe: Probe) -> str:
+        if not probe.calls or self.shape is None:
+            return ""
+        return write_run(self.shape, probe.calls, 1 if self.counts_earlier else 0)
+
+
+def learn_history(
+    examiner: Examiner, shape: CallShape | None, before: Before, prompts: Sequence[str]
+) -> History | None:
+    """How turns are written there; None when the template renders none.
+
+    `prompts` are the generation prompts of the place: what they and all turns begin with is the
+    header.
+    """
+    place = _Place(examiner, shape, before, counts_earlier=False)
+    if before == "tool" and shape is not None:
+        place = replace(place, counts_earlier=_counts_earlier(place))
+    turns: dict[tuple[Field, ...], tuple[Probe, str]] = {}
+    fields: tuple[Field, ...] = ("reasoning", "content", "calls")
+    for flags in product((False, True), repeat=3):
+        has: tuple[Field, ...] = tuple(f for f, on in zip(fields, flags, strict=True) if on)
+        if "calls" in has and shape is None:
+            continue
+        if "reasoning" in has and examiner.capabilities.reasoning is None:
+            continue
+        probe = place.probe(has)
+        text = examiner.try_turn(probe, before)
+        if text is not None:
+            turns[has] = probe, text
+    if not turns:
+        return None
+    header = _header([t for _, t in turns.values()], prompts)
+    frames = [_frame(place, has, p, t, header) for has, (p, t) in turns.items()]
+    frames = [_with_trims(place, f, header) for f in frames]
+    history = History(
+        before, "nothing", header, tuple(frames), counts_earlier_calls=place.counts_earlier
+    )
+    return replace(history, blank=_blank(place, history))
+
+
+def _counts_earlier(place: _Place) -> bool:
+    """Whether the call before this turn is counted: the turn is then written with one more."""
+    probe = place.probe(("calls",))
+    text = place.examiner.try_turn(probe, place.before)
+    if text is None or place.run(probe) in text:
+        return False
+    return replace(place, counts_earlier=True).run(probe) in text
+
+
+def _header(turns: Sequence[str], prompts: Sequence[str]) -> str:
+    if not prompts:
+        return ""
+    header = common_prefix(*turns, *prompts)
+    return whole_prefix(turns[0], len(header))
+
+
+def _frame(place: _Place, has: tuple[Field, ...], probe: Probe, text: str, header: str) -> Frame:
+    """The turn cut at its parts."""
+    texts: dict[Field, str] = {
+        "reasoning": probe.reasoning,
+        "content": probe.content,
+        "calls": place.run(probe),
+    }
+    found: list[tuple[int, int, Field]] = []
+    for name in has:
+        wanted = texts[name]
+        if text.count(wanted) > 1:
+            raise Obstacle(f"{name} is written twice in one turn")
+        at = text.find(wanted)
+        if at >= 0:
+            found.append((at, at + len(wanted), name))
+        elif name == "calls" and probe.calls[0].name in text:
+            raise Obstacle("calls are not written as they were learnt")
+    found.sort()
+    cuts = [len(header), *(x for a, b, _ in found for x in (a, b)), len(text)]
+    literals = tuple(text[a:b] for a, b in zip(cuts[::2], cuts[1::2], strict=True))
+    return Frame(has, tuple(FramePart(n, _BLOCKS[n]) for _, _, n in found), literals)
+
+
+def _with_trims(place: _Place, frame: Frame, header: str) -> Frame:
+    """What white space at the edges of texts is lost."""
+    texts = [p for p in frame.parts if p.field != "calls"]
+    if not texts:
+        return frame
+    probes = [place.probe(frame.has, edge) for edge in _EDGES]
+    wanted = [place.examiner.try_turn(p, place.before) for p in probes]
+    options = list(product(TRIMS, repeat=len(texts)))
+    for option in sorted(options, key=lambda o: len(set(o))):
+        trims = iter(option)
+        parts = tuple(
+            p if p.field == "calls" else replace(p, trim=next(trims)) for p in frame.parts
+        )
+        trimmed = replace(frame, parts=parts)
+        if all(
+            header + _write(place, trimmed, p) == w for p, w in zip(probes, wanted, strict=True)
+        ):
+            return trimmed
+    return frame
+
+
+def _write(place: _Place, frame: Frame, probe: Probe) -> str:
+    texts: dict[Field, str] = {
+        "reasoning": probe.reasoning,
+        "content": probe.content,
+        "calls": place.run(probe),
+    }
+    out = frame.literals[0]
+    for part, literal in zip(frame.parts, frame.literals[1:], strict=True):
+        trim: Trim = part.trim
+        out += TRIMS[trim](texts[part.field]) + literal
+    return out
+
+
+def _blank(place: _Place, history: History) -> tuple[Field, ...]:
+    """Fields whose white space alone is written as if they were absent."""
+    frames = {f.has: f for f in history.frames}
+    out: list[Field] = []
+    for name in ("content", "reasoning"):
+        wanted: Field = name
+        one, none = frames.get((wanted,)), frames.get(())
+        if one is None or none is None:
+            continue
+        probe = Probe("\n", "") if name == "reasoning" else Probe("", "\n")
+        text = place.examiner.try_turn(probe, place.before)
+        absent = history.header + _write(place, none, probe)
+        present = history.header + _write(place, one, probe)
+        if text == absent and text != present:
+            out.append(wanted)
+    return tuple(out)

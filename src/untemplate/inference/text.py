@@ -1,0 +1,90 @@
+r"""Cutting texts where they agree: common ends, loops, and cuts that leave markers whole.
+
+A loop over two items writes `before x joint y after`. What belongs to an item, what stands only
+between items and what surrounds them follows from which ends agree:
+
+    cut_loop("<c>[<a>", "</a>, <a>", "</a>]</c>") -> Loop("<c>[", "<a>", ", ", "</a>", "]</c>")
+
+Such a cut can be turned: `</a>, <a>` might as well be cut in the middle of `<a>`. Markers in angle
+brackets are therefore never cut; for white space any cut writes the same text.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = [
+    "Loop",
+    "common_prefix",
+    "common_suffix",
+    "cut_loop",
+    "is_torn",
+    "whole_prefix",
+    "whole_suffix",
+]
+
+
+def common_prefix(*texts: str) -> str:
+    if not texts:
+        return ""
+    least, most = min(texts), max(texts)
+    for at, character in enumerate(least):
+        if character != most[at]:
+            return least[:at]
+    return least
+
+
+def common_suffix(*texts: str) -> str:
+    return common_prefix(*(t[::-1] for t in texts))[::-1]
+
+
+def is_torn(text: str, at: int) -> bool:
+    """Whether a cut here would go through a marker in angle brackets."""
+    opened = text.rfind("<", 0, at)
+    return opened > text.rfind(">", 0, at) and re.match(r"<[^<>\s]", text[opened:]) is not None
+
+
+def whole_prefix(text: str, length: int) -> str:
+    """The longest beginning of at most this length that tears no marker."""
+    while is_torn(text, length):
+        length -= 1
+    return text[:length]
+
+
+def whole_suffix(text: str, length: int) -> str:
+    """The longest end of at most this length that tears no marker."""
+    while length and is_torn(text, len(text) - length):
+        length -= 1
+    return text[len(text) - length :]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The text around items: `head open x close separator open y close tail`."""
+
+    head: str
+    open: str
+    separator: str
+    close: str
+    tail: str
+
+
+def cut_loop(
+    before: str,
+    joint: str,
+    after: str,
+    more_before: Iterable[str] = (),
+    more_after: Iterable[str] = (),
+) -> Loop:
+    """Cut what stands before the first item, between two, and after the last.
+
+    What might belong to the item on either side goes to the one that it closes. `more_before` and
+    `more_after` are further contexts of the same loop.
+    """
+    close = whole_prefix(after, len(common_prefix(joint, after, *more_after)))
+    rest = joint[len(close) :]
+    opening = whole_suffix(before, len(common_suffix(before, rest, *more_before)))
+    separator = rest[: len(rest) - len(opening)]
+    return Loop(
+        before[: len(before) - len(opening)], opening, separator, close, after[len(close) :]
+    )
