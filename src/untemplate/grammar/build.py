@@ -55,7 +55,7 @@ class GrammarOptions:
     """Whether objects without `additionalProperties` take further keys, as JSON Schema says."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
     """What a model may write in one turn; `rules` and `start` are the tree."""
 
@@ -69,6 +69,12 @@ class Grammar:
     options: GrammarOptions
     key: str = field(repr=False)
     """Hash of all that the grammar was made from; equal keys mean equal grammars."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grammar) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def unrestricted(self) -> "Grammar":
         """The same grammar as if any tool might be called any number of times."""

@@ -1,0 +1,164 @@
+"""What a reader tells: a closed union of small values, in the order of the bytes they come from.
+
+Every byte that was fed belongs to exactly one span of a `TextDelta`, an `ArgumentsDelta` or a
+`Part`: the spans tile the input. The other events have no bytes of their own; they say where a
+block, a call or an argument starts and ends.
+
+    <tool_call>\\n{"name": "f", "arguments": {"a": 1}}\\n</tool_call>
+    Part(structure) CallStart(0, …) Part(name) Part(structure) ArgumentsDelta('{')
+    ArgumentsDelta('"a": 1') ArgumentEnd("a", 1) ArgumentsDelta('}') CallEnd(complete) Part(marker)
+
+`deltas` folds events into what an OpenAI stream sends.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from untemplate.message import JSON, CallDelta, CallState, Delta, Diagnostic, Span
+
+__all__ = [
+    "ArgumentEnd",
+    "ArgumentsDelta",
+    "CallEnd",
+    "CallStart",
+    "Diagnosed",
+    "Event",
+    "Part",
+    "PartKind",
+    "TextDelta",
+    "TextEnd",
+    "TextKind",
+    "TextStart",
+    "deltas",
+]
+
+TextKind = Literal["reasoning", "content"]
+PartKind = Literal["marker", "name", "id", "index", "structure", "space", "lost"]
+"""`lost`: bytes of a call that can't be read; its diagnostic has the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextStart:
+    """Reasoning or content begins."""
+
+    kind: TextKind
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More reasoning or content: the decoding of its span."""
+
+    kind: TextKind
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TextEnd:
+    """Reasoning or content has ended."""
+
+    kind: TextKind
+
+
+@dataclass(frozen=True, slots=True)
+class CallStart:
+    """A call whose name is known; always before its arguments."""
+
+    index: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsDelta:
+    """More of the arguments, as JSON text."""
+
+    index: int
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentEnd:
+    """One argument is complete: no continuation can change it."""
+
+    index: int
+    name: str
+    value: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """A call has ended."""
+
+    index: int
+    state: CallState
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes that belong to no field: markers, names, structure, space."""
+
+    kind: PartKind
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """Something was not as the grammar says."""
+
+    diagnostic: Diagnostic
+
+
+Event = (
+    TextStart
+    | TextDelta
+    | TextEnd
+    | CallStart
+    | ArgumentsDelta
+    | ArgumentEnd
+    | CallEnd
+    | Part
+    | Diagnosed
+)
+
+
+def deltas(events: Iterable[Event]) -> list[Delta]:
+    """What an OpenAI stream sends for these events: neighbours of one field as one delta."""
+    out: list[Delta] = []
+    field: object = None
+    pieces: list[str] = []
+
+    def flush() -> None:
+        text = "".join(pieces)
+        pieces.clear()
+        if not text:
+            return
+        if isinstance(field, int):
+            out.append(Delta(tool_calls=(CallDelta(field, arguments=text),)))
+        elif field == "content":
+            out.append(Delta(content=text))
+        else:
+            out.append(Delta(reasoning_content=text))
+
+    for event in events:
+        match event:
+            case TextDelta(kind, text):
+                if kind != field:
+                    flush()
+                    field = kind
+                pieces.append(text)
+            case ArgumentsDelta(index, text):
+                if index != field:
+                    flush()
+                    field = index
+                pieces.append(text)
+            case CallStart(index, call_id, name):
+                flush()
+                field = index
+                out.append(Delta(tool_calls=(CallDelta(index, call_id, name),)))
+            case _:
+                pass
+    flush()
+    return out
