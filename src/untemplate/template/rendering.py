@@ -75,12 +75,12 @@ class CompiledTemplate:
             source: Jinja source.
             bos_token: What the template sees under this name.
             eos_token: Likewise.
-            special_tokens: More of them by name, as `unk_token` or `image_token`.
+            special_tokens: All of them by name, as `unk_token` or `image_token`, these two too.
             allowance: How much work one rendering may take.
         """
         self.source = source
         self.special_tokens: Mapping[str, JSON] = MappingProxyType(
-            {**(special_tokens or {}), "bos_token": bos_token, "eos_token": eos_token}
+            {"bos_token": bos_token, "eos_token": eos_token, **(special_tokens or {})}
         )
         self._allowance = allowance or Allowance()
         self._compiled, self.names = _compile(source)

@@ -24,16 +24,6 @@ from untemplate.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["from_hf", "read_optional", "special_tokens"]
 
-_NAMED_TOKENS = (
-    "bos_token",
-    "eos_token",
-    "unk_token",
-    "sep_token",
-    "pad_token",
-    "cls_token",
-    "mask_token",
-)
-
 
 def from_hf(folder: str | Path) -> Vocabulary:
     """Read the vocabulary of this folder."""
@@ -67,9 +57,8 @@ def special_tokens(
     found: dict[str, JSON] = {}
     for source in (config, read_optional(folder / "special_tokens_map.json", failure)):
         for name, value in source.items():
-            is_named = name in _NAMED_TOKENS or name.endswith("_token")
             text = _text(value)
-            if is_named and text is not None:
+            if name.endswith("_token") and text is not None:
                 found.setdefault(name, text)
     return found
 
@@ -99,6 +88,6 @@ def _added(config: Mapping[str, JSON]) -> dict[str, int]:
     found: dict[str, int] = {}
     for token_id, value in listed.items() if isinstance(listed, dict) else ():
         text = _text(value)
-        if text is not None and token_id.isdigit():
+        if text is not None and token_id.isdigit() and len(token_id) < 10:
             found[text] = int(token_id)
     return found

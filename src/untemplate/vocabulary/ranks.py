@@ -35,7 +35,7 @@ def from_tiktoken(
             if not line.strip():
                 continue
             match line.split():
-                case [token, rank] if rank.isdigit() and int(rank) not in found:
+                case [token, rank] if _is_number(rank) and int(rank) not in found:
                     found[int(rank)] = _decoded(token, f"line {number}")
                 case _:
                     raise VocabularyError(f"line {number} is not `base64 rank`, or a rank again")
@@ -83,6 +83,10 @@ def _named(file: Mapping[str, JSON]) -> dict[str, int]:
             case _:
                 raise VocabularyError("`special_tokens` holds something that is no token")
     return found
+
+
+def _is_number(text: bytes) -> bool:
+    return text.isdigit() and len(text) < 10
 
 
 def _decoded(token: bytes, where: str) -> bytes:
