@@ -1,1 +1,6 @@
 """The face of the library: `ChatTemplate` and `Turn`."""
+
+from untemplate.turn.template import ChatTemplate
+from untemplate.turn.turn import Turn
+
+__all__ = ["ChatTemplate", "Turn"]

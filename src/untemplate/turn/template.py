@@ -1,0 +1,232 @@
+"""A chat template, and what was found out about it.
+
+    template = ChatTemplate.open("model.gguf")     # or a .jinja file, or a Hugging Face folder
+    template.dialect                               # inferred and proved, or given
+    turn = template.turn(messages, tools=tools, tool_choice=ToolChoice("required"))
+
+The dialect is inferred once, on construction; many threads may share a template. A conversation
+goes through three steps before it is rendered: tools are described in words where the template
+knows none (`polyfill`), the messages are brought into the form that the template takes
+(`template.history`), and special tokens inside untrusted text are marked as plain text.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from untemplate.dialect import Dialect, Prompt, loads
+from untemplate.errors import DialectError, RequestError
+from untemplate.grammar import GrammarOptions, build_grammar
+from untemplate.inference import Analysis, analyse, prove
+from untemplate.message import JSON, Tool, ToolChoice
+from untemplate.template.history import Prepared, prepare
+from untemplate.template.marking import MarkedPrompt, control_tokens, render_marked
+from untemplate.template.rendering import CompiledTemplate
+from untemplate.template.source import TemplateSource, read_source
+from untemplate.turn.continuation import written_so_far
+from untemplate.turn.polyfill import polyfill
+from untemplate.turn.turn import Turn
+
+__all__ = ["ChatTemplate"]
+
+Messages = Sequence[Mapping[str, JSON]]
+
+
+class ChatTemplate:
+    """A chat template with its dialect. May be shared by threads."""
+
+    def __init__(
+        self,
+        source: str | TemplateSource,
+        *,
+        bos_token: str = "",
+        eos_token: str = "",
+        dialect: Dialect | None = None,
+    ) -> None:
+        """Compile a template and find out how its model writes.
+
+        Args:
+            source: Jinja source, or what was read from a file with its special tokens.
+            bos_token: the text of this special token; only with a source that is a string.
+            eos_token: likewise.
+            dialect: instead of the inferred one; it is proved against the template before use.
+
+        Raises:
+            TemplateError: the template is broken or renders no conversation.
+            LimitError: the template is too large or takes too much work.
+            DialectError: the given dialect does not fit the template.
+        """
+        if isinstance(source, str):
+            tokens: dict[str, JSON] = {"bos_token": bos_token, "eos_token": eos_token}
+            source = TemplateSource({"default": source}, tokens)
+        self._with_tools = source.compile(with_tools=True)
+        self._without_tools = (
+            self._with_tools
+            if source.text() == source.text(with_tools=True)
+            else source.compile(with_tools=False)
+        )
+        self.source = source
+        self.analysis = analyse(self._with_tools)
+        """What was found out: dialect, capabilities, proof."""
+        if dialect is not None:
+            self.analysis = self._proved(dialect)
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.analysis.dialect
+
+    @classmethod
+    def open(cls, path: str | Path, *, dialect: str | Path | None = None) -> "ChatTemplate":
+        """Read a template from a GGUF file, a Hugging Face folder, or a file of Jinja source.
+
+        `dialect` is a file that `untemplate.dialect.dumps` wrote, perhaps edited since.
+        """
+        given = None
+        if dialect is not None:
+            try:
+                given = loads(Path(dialect).read_text(encoding="utf-8"))
+            except OSError as error:
+                raise DialectError(error.strerror or "can't be read", place=str(dialect)) from None
+        return cls(read_source(Path(path)), dialect=given)
+
+    def _proved(self, dialect: Dialect) -> Analysis:
+        proof = prove(self._with_tools, dialect, self.analysis.capabilities)
+        if not proof.proved:
+            raise DialectError(
+                f"the given dialect does not fit the template: {proof.first_difference}",
+                place="dialect",
+            )
+        return replace(self.analysis, dialect=dialect, proof=proof, source="given")
+
+    def turn(
+        self,
+        messages: Messages,
+        *,
+        tools: Sequence[Tool] = (),
+        tool_choice: ToolChoice | None = None,
+        continue_final_message: bool = False,
+        options: GrammarOptions | None = None,
+        nonce: str = "",
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> Turn:
+        """The next turn of a conversation.
+
+        Args:
+            messages: in the shape of OpenAI's API; keys that are not known there reach the
+                template.
+            tools: what the model may call.
+            tool_choice: which of them it may or must call; default: any, or none.
+            continue_final_message: whether the last message is an assistant's that is to go on.
+            options: how wide the grammar is where JSON leaves a choice.
+            nonce: makes the ids of calls unique; without one they follow from the prompt.
+            now: for templates that write the date.
+            **variables: what else the template reads, as `enable_thinking`.
+
+        Raises:
+            RequestError: messages, tools or the choice are wrong.
+            TemplateError: the template refuses the conversation.
+            SchemaError: the parameters of a tool are not a valid schema.
+        """
+        messages = _checked(messages)
+        last = messages[-1] if continue_final_message else None
+        if last is not None:
+            if last.get("role") != "assistant":
+                raise RequestError(
+                    "only an assistant's message can be continued",
+                    place=f"messages[{len(messages) - 1}].role",
+                )
+            messages = messages[:-1]
+        shown = () if tool_choice is not None and tool_choice.mode == "none" else tuple(tools)
+        compiled, prepared = self._prepared(messages, shown)
+        given = {**self.analysis.capabilities.variables, **variables}
+
+        def render(control: Collection[str]) -> MarkedPrompt:
+            return render_marked(
+                compiled,
+                prepared.messages,
+                None if self.dialect.polyfill else [_as_openai(t) for t in shown],
+                control,
+                add_generation_prompt=True,
+                now=now,
+                **given,
+            )
+
+        text = render(()).text
+        prompt = self._prompt_of(text, messages, variables)
+        grammar = build_grammar(
+            self.dialect, tuple(tools), tool_choice, prompt=prompt, options=options
+        )
+        return Turn(
+            text,
+            grammar,
+            render=lambda vocabulary: render(control_tokens(vocabulary, compiled)),
+            written=written_so_far(self.dialect, prompt, last) if last is not None else "",
+            nonce=nonce or hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
+            changes=tuple(f"{c.place}: {c.what}" for c in prepared.changes),
+        )
+
+    def render(
+        self,
+        messages: Messages,
+        tools: Sequence[Tool] = (),
+        *,
+        add_generation_prompt: bool = False,
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> str:
+        """The text of a whole conversation, as the template writes it."""
+        compiled, prepared = self._prepared(_checked(messages), tools)
+        return compiled.render(
+            prepared.messages,
+            None if self.dialect.polyfill else [_as_openai(t) for t in tools],
+            add_generation_prompt=add_generation_prompt,
+            now=now,
+            **{**self.analysis.capabilities.variables, **variables},
+        )
+
+    def _prepared(
+        self, messages: Messages, tools: Sequence[Tool]
+    ) -> tuple[CompiledTemplate, Prepared]:
+        """The template for this conversation, and the conversation as it takes it."""
+        if self.dialect.polyfill is not None:
+            messages = polyfill(messages, tools, self.dialect)
+        prepared = prepare(messages, self.analysis.capabilities)
+        return self._with_tools if tools else self._without_tools, prepared
+
+    def _prompt_of(self, text: str, messages: Messages, variables: Mapping[str, JSON]) -> Prompt:
+        """Which of the dialect's prompts a rendered conversation ends with."""
+        fitting = [p for p in self.dialect.prompts if text.endswith(p.text)]
+        users = sum(m["role"] == "user" for m in messages)
+        place = "tool" if messages[-1]["role"] == "tool" else "user" if users < 2 else "later user"
+
+        def likeness(prompt: Prompt) -> tuple[int, bool, int]:
+            switches = sum(
+                1 if variables.get(name) == value else -1 for name, value in prompt.switches.items()
+            )
+            return len(prompt.text), prompt.before == place, switches
+
+        return max(fitting or self.dialect.prompts, key=likeness)
+
+
+def _checked(messages: Messages) -> Messages:
+    if not messages:
+        raise RequestError("at least one message is needed", place="messages")
+    for number, message in enumerate(messages):
+        if not isinstance(message.get("role"), str):
+            raise RequestError("a message needs a role", place=f"messages[{number}].role")
+    return messages
+
+
+def _as_openai(tool: Tool) -> dict[str, JSON]:
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        },
+    }
