@@ -6,36 +6,40 @@
         events = turn.feed(chunk)
     message = turn.finish("stop")
 
-Engines, server, tool loop and command line are packages of their own; importing this module loads
-none of them.
+Engines, server, tool loop and command line are packages of their own. Importing this module loads
+nothing; each name loads what it needs when it is first asked for.
 """
 
-from untemplate.dialect import Dialect
-from untemplate.errors import (
-    DialectError,
-    EngineError,
-    LimitError,
-    RequestError,
-    SchemaError,
-    TemplateError,
-    UntemplateError,
-    VocabularyError,
-)
-from untemplate.grammar import Grammar, GrammarOptions
-from untemplate.message import (
-    Block,
-    CallDelta,
-    Delta,
-    Diagnostic,
-    Message,
-    Tool,
-    ToolCall,
-    ToolChoice,
-    Usage,
-)
-from untemplate.reader import Reader, deltas
-from untemplate.turn import ChatTemplate, Turn
-from untemplate.vocabulary import Vocabulary
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from untemplate.dialect import Dialect
+    from untemplate.errors import (
+        DialectError,
+        EngineError,
+        LimitError,
+        RequestError,
+        SchemaError,
+        TemplateError,
+        UntemplateError,
+        VocabularyError,
+    )
+    from untemplate.grammar import Grammar, GrammarOptions
+    from untemplate.message import (
+        Block,
+        CallDelta,
+        Delta,
+        Diagnostic,
+        Message,
+        Tool,
+        ToolCall,
+        ToolChoice,
+        Usage,
+    )
+    from untemplate.reader import Reader, deltas
+    from untemplate.turn import ChatTemplate, Turn
+    from untemplate.vocabulary import Vocabulary
 
 __all__ = [
     "Block",
@@ -64,3 +68,27 @@ __all__ = [
     "VocabularyError",
     "deltas",
 ]
+
+_MODULES = {
+    "untemplate.dialect": "Dialect",
+    "untemplate.errors": "DialectError EngineError LimitError RequestError SchemaError "
+    "TemplateError UntemplateError VocabularyError",
+    "untemplate.grammar": "Grammar GrammarOptions",
+    "untemplate.message": "Block CallDelta Delta Diagnostic Message Tool ToolCall ToolChoice Usage",
+    "untemplate.reader": "Reader deltas",
+    "untemplate.turn": "ChatTemplate Turn",
+    "untemplate.vocabulary": "Vocabulary",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'untemplate' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
