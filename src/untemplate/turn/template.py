@@ -107,6 +107,7 @@ class ChatTemplate:
         *,
         tools: Sequence[Tool] = (),
         tool_choice: ToolChoice | None = None,
+        add_generation_prompt: bool = True,
         continue_final_message: bool = False,
         options: GrammarOptions | None = None,
         nonce: str = "",
@@ -120,6 +121,7 @@ class ChatTemplate:
                 template.
             tools: what the model may call.
             tool_choice: which of them it may or must call; default: any, or none.
+            add_generation_prompt: whether to open the model's turn at the end.
             continue_final_message: whether the last message is an assistant's that is to go on.
             options: how wide the grammar is where JSON leaves a choice.
             nonce: makes the ids of calls unique; without one they follow from the prompt.
@@ -150,7 +152,7 @@ class ChatTemplate:
                 prepared.messages,
                 None if self.dialect.polyfill else [_as_openai(t) for t in shown],
                 control,
-                add_generation_prompt=True,
+                add_generation_prompt=add_generation_prompt,
                 now=now,
                 **given,
             )
