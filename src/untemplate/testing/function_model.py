@@ -12,7 +12,8 @@ and the call itself as soon as it is sealed. A function may also give the items 
 
 import inspect
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing
 from dataclasses import replace
 
 from untemplate.loop import ModelItem, Reply, Request
@@ -29,7 +30,7 @@ from untemplate.message import (
 
 __all__ = ["FunctionModel", "stream", "written"]
 
-Answer = Message | str | AsyncIterator[ModelItem]
+Answer = Message | str | AsyncGenerator[ModelItem, None]
 
 _PIECE = 16
 
@@ -77,8 +78,9 @@ class FunctionModel:
             for item in stream(_with_ids(message, request.nonce)):
                 yield item
             return
-        async for item in answer:
-            yield item
+        async with aclosing(answer):
+            async for item in answer:
+                yield item
 
 
 def stream(message: Message, usage: Usage | None = None) -> Iterator[ModelItem]:
