@@ -31,7 +31,16 @@ class Turnstile:
             gate = threading.Lock()
             gate.acquire()
             self._waiting.append(gate)
-        gate.acquire()  # opened by whoever leaves; the turnstile stays taken in between
+        try:
+            gate.acquire()  # opened by whoever leaves; the turnstile stays taken in between
+        except BaseException:  # a Ctrl-C: step out of the queue, or pass on what was just given
+            with self._guard:
+                is_queued = gate in self._waiting
+                if is_queued:
+                    self._waiting.remove(gate)
+            if not is_queued:
+                self.__exit__()
+            raise
 
     def __exit__(self, *_error: object) -> None:
         with self._guard:

@@ -2,6 +2,8 @@
 
 import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
 
 import pytest
 
@@ -25,7 +27,7 @@ LONG = "Tell me about rivers, lakes, mountains and the sea, one sentence for eac
 
 def run(engine, turn, **options):
     events = list(engine.generate(turn, **{"sampling": GREEDY, **options}))
-    assert isinstance(events[0], Prompted)
+    assert isinstance(events[0], Prompted | Finished)
     assert isinstance(events[-1], Finished)
     return events
 
@@ -242,3 +244,42 @@ def test_the_logit_bias_and_stops_of_a_request_are_obeyed(engine):
     biased = Sampling(temperature=0, logit_bias={space: -100.0})
     last = run(engine, ask("What is the capital of France?"), max_tokens=20, sampling=biased)[-1]
     assert " Paris" not in last.message.content
+
+
+@pytest.mark.laws
+def test_many_requests_that_stop_resume_and_leave_never_disturb_each_other(engine):
+    questions = [LONG[:length] for length in (40, 150, 300, 430)]
+    expected = []
+    for question in questions:
+        turn = ask(question)
+        run(engine, turn, max_tokens=12, reuse="none")
+        expected.append(turn.tokens)
+    failures = []
+
+    def work(seed):
+        random = Random(seed)
+        for _ in range(25):
+            number = random.randrange(len(questions))
+            turn, cut = ask(questions[number]), random.randint(1, 11)
+            way = random.choice(["whole", "resume", "stop", "leave"])
+            if way in ("whole", "resume"):
+                run(engine, turn, max_tokens=12 if way == "whole" else cut, reuse="exact")
+            if way == "resume":
+                turn = turn.resumed()
+                if not run(engine, turn, max_tokens=12 - cut)[0].is_exact:
+                    continue
+            if way in ("whole", "resume") and turn.tokens != expected[number]:
+                failures.append((way, number, cut, turn.tokens))
+            if way == "stop":
+                polls = iter(range(cut))
+                run(engine, turn, should_stop=lambda polls=polls: next(polls, None) is None)
+            if way == "leave":
+                events = engine.generate(turn, max_tokens=40)
+                for _ in range(cut):
+                    next(events, None)
+                events.close()
+
+    with ThreadPoolExecutor(6) as executor:
+        list(executor.map(work, range(6)))
+    assert not failures
+    assert len(engine._pool._free) == 3

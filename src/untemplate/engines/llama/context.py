@@ -121,12 +121,13 @@ class Context:
         if should_stop is None or len(tokens) < _WATCHED_TOKENS:
             code: int = self._c.llama_decode(self.pointer, batch)
         else:
-            with self._abort.raised_by(should_stop):
-                self._c.llama_set_abort_callback(
-                    self.pointer, self._abort.callback, self._abort.address
-                )
-                code = self._c.llama_decode(self.pointer, batch)
-                self._c.llama_set_abort_callback(self.pointer, None, None)
+            c, flag = self._c, self._abort
+            with flag.raised_by(should_stop):
+                c.llama_set_abort_callback(self.pointer, flag.callback, flag.address)
+                try:
+                    code = c.llama_decode(self.pointer, batch)
+                finally:  # a callback that stayed would abort what has nothing to do with this
+                    c.llama_set_abort_callback(self.pointer, None, None)
         if code not in (0, _ABORTED):
             reason = self.model.library.complaint()
             raise EngineError(f"llama_decode failed with {code}: {reason or 'no reason given'}")
@@ -270,8 +271,8 @@ class Sequence:
         start = len(self.tokens)
         try:
             whole = self.context.evaluate(self.index, tokens, start, should_stop)
-        except EngineError:
-            self.clear()
+        except BaseException:  # also a Ctrl-C, which is raised once C has come back
+            self.trim(start, force=True)
             raise
         if not whole:
             # Parts of the batch may stand in the cache.

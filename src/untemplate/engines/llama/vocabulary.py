@@ -6,7 +6,7 @@ and whose `encode` is llama.cpp's tokenizer.
 Two habits of that tokenizer are undone where text must stay text (`special=False`). It turns the
 characters of a user-defined token (`<tool_call>` of Qwen) into that token even then; such words are
 cut after their first character and tokenised in parts. And a SentencePiece vocabulary begins every
-text with a space; the text is put after a line break, whose tokens are dropped again.
+text with a space; the text is put after another one, whose tokens are dropped again.
 """
 
 import re
@@ -76,9 +76,13 @@ def _plain_tokenizer(model: Model, tokens: tuple[bytes, ...]) -> Callable[[str],
         return lambda text: model.tokenize(text, special=False)
 
     def tokenize(text: str) -> list[int]:
-        ids = model.tokenize("\n" + text, special=False)
-        spelt = list(accumulate(tokens[i] for i in ids[:3]))
-        lead = next((n for n, data in enumerate(spelt, 1) if data in (b"\n", b" \n")), 0)
-        return ids[lead:] if lead else model.tokenize(text, special=False)
+        for lead in ("\n", "a"):  # where one would merge with the text, the other does not
+            ids = model.tokenize(lead + text, special=False)
+            spelt = accumulate(tokens[i] for i in ids[:3])
+            led = (lead.encode(), f" {lead}".encode())
+            count = next((n for n, data in enumerate(spelt, 1) if data in led), None)
+            if count is not None:
+                return ids[count:]
+        return model.tokenize(text, special=False)
 
     return tokenize
