@@ -165,9 +165,11 @@ def test_evaluating_leaves_the_interpreter_to_others(sequence, tokens):
     ],
 )
 def test_what_would_trip_an_assertion_is_refused_before(sequence, batch, message):
+    sequence.evaluate([1, 2])
     with pytest.raises(EngineError, match=message):
         sequence.evaluate(batch)
-    assert sequence.evaluate([1, 2])
+    assert sequence.tokens == [1, 2]
+    assert sequence.evaluate([3])
 
 
 def test_a_full_context_is_refused_and_the_process_lives(model, tokens):
@@ -176,6 +178,8 @@ def test_a_full_context_is_refused_and_the_process_lives(model, tokens):
     fill(sequence, (tokens * 2)[:256])
     with pytest.raises(EngineError, match=r"256 \+ 1 tokens pass the 256"):
         sequence.evaluate([1])
+    assert len(sequence.tokens) == 256
+    assert sequence.trim(200) == 200
     assert sequence.evaluate([1])
     context.close()
 
