@@ -14,7 +14,8 @@ ARGS ?=
 serve: .venv/ready  ## fetch the embedded model once and serve it on 127.0.0.1:8080
 	$(BIN)/untemplate serve $(ARGS)
 
-test: .venv/ready  ## all tests but the long ones
+test: .venv/ready  ## all tests but the long ones; without the model its tests are skipped
+	-$(BIN)/untemplate models pull smollm2
 	$(BIN)/pytest -m "not laws" $(ARGS)
 
 lint: .venv/ready  ## format, lint, and both type checkers
