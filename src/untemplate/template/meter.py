@@ -50,7 +50,7 @@ class Allowance:
     With 101 messages and 20 tools, the most that a template of the corpus takes is a tenth.
     """
 
-    units: int = 16_000_000
+    units: int = 10_000_000
     units_per_input: int = 256
     """More units for each unit that messages, tools and variables weigh themselves."""
     most_units: int = 256_000_000
