@@ -19,7 +19,7 @@ from untemplate.dialect import Before, Dialect, History, generic, given_for
 from untemplate.errors import DialectError, UntemplateError
 from untemplate.inference.calls import CallShape, learn_calls
 from untemplate.inference.examine import Examiner, Obstacle
-from untemplate.inference.form import find_form
+from untemplate.inference.form import find_closers, find_form
 from untemplate.inference.frames import learn_history
 from untemplate.inference.graph import build_dialect
 from untemplate.inference.merge import add_calls, merge
@@ -115,8 +115,9 @@ def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...
     if not histories:
         why = next(iter(examiner.refusals.values()), "it refuses every message")
         raise DialectError(f"no assistant turn can be rendered: {why}", place="template")
-    stops = find_stops(examiner, histories[0])
-    return build_dialect(shape, histories, opened, stops), examiner, notes
+    stops = find_stops(examiner, histories[0], shape)
+    closers = find_closers(examiner) if examiner.capabilities.reasoning is None else ()
+    return build_dialect(shape, histories, opened, stops, closers), examiner, notes
 
 
 def _histories(

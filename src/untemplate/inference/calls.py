@@ -16,7 +16,13 @@ from untemplate.grammar.marks import marks
 from untemplate.inference import words
 from untemplate.inference.arguments import learn_arguments, learn_whole
 from untemplate.inference.examine import Examiner, Obstacle, positions
-from untemplate.inference.text import common_prefix, common_suffix, cut_loop, whole_prefix
+from untemplate.inference.text import (
+    common_prefix,
+    common_suffix,
+    cut_loop,
+    whole_prefix,
+    whole_suffix,
+)
 from untemplate.inference.words import Call, Probe, calls_of_strings
 from untemplate.message import JSON
 
@@ -137,7 +143,8 @@ def _learn_pattern(examiner: Examiner, arguments: Arguments, most: int) -> CallS
         raise Obstacle("calls are given, but not found in the turn")
     units, base = _with_index(contexts[0].units)
     joints, joint_base = _with_index(contexts[0].joints)
-    befores = [c.before for c in contexts]
+    prompt = examiner.setting("user").prompt
+    befores = [c.before.removeprefix(prompt) for c in contexts]
     if base is None and joint_base is not None and most > 2:
         base = joint_base - 1  # numbers 1, 2 stand between calls: 0 is before the first
         befores = [_first_index(b, base, joints[0]) for b in befores]
@@ -168,7 +175,7 @@ def _single(examiner: Examiner, befores: Sequence[str], afters: Sequence[str]) -
     shared = common_prefix(header, opening)
     opening = opening[len(whole_prefix(opening, len(shared))) :]
     closing = common_prefix(*afters)
-    ending = common_suffix(closing, tail)
+    ending = whole_suffix(closing, len(common_suffix(closing, tail)))
     if ending.strip():
         closing = closing[: len(closing) - len(ending)]
     elif len(marks(closing)) == 1 and not set(closing) & set("}])"):

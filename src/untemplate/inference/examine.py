@@ -181,10 +181,10 @@ class Examiner:
                 wholes.append(self.render((*before, self.message(probe)), switches=switches))
             except UntemplateError:
                 continue
-            if len(wholes) == 1 and wholes[0].startswith(closed):
-                return Setting(before, closed, "", closed, opened)
         if not wholes:
             raise TemplateError("the template renders no assistant message at all")
+        if all(w.startswith(closed) for w in wholes):
+            return Setting(before, closed, "", closed, opened)
         prefix, suffix = self._around(closed, opened, wholes)
         return Setting(before, prefix, suffix, closed, opened)
 

@@ -6,7 +6,7 @@ source, so none is listed here. What is found goes into the examiner's `Capabili
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import product
 
 from untemplate.errors import TemplateError, UntemplateError
@@ -16,7 +16,7 @@ from untemplate.inference.words import Probe, calls_of_strings
 from untemplate.message import JSON
 from untemplate.template.capabilities import ReasoningPlace
 
-__all__ = ["find_form"]
+__all__ = ["find_closers", "find_form", "free_variables"]
 
 _MESSAGE_KEYS = frozenset(
     {"role", "content", "tool_calls", "name", "id", "tool_call_id", "type", "function"}
@@ -99,41 +99,45 @@ def _find_reasoning(examiner: Examiner) -> None:
     The text holds quotes and a newline: a template that prints whole messages doesn't write it
     verbatim.
     """
-    best: tuple[int, ReasoningPlace, Mapping[str, JSON]] | None = None
-    for switches in _switches(examiner):
-        for place in _candidates(examiner, switches):
-            count = _count_seen(examiner, place, switches)
-            if count and (best is None or count > best[0]):
-                best = (count, place, switches)
-        if best and best[0] == 2:
-            break
-    if best is not None:
-        examiner.change(reasoning=best[1], history_switches=best[2])
+    found = _best_place(examiner, {})
+    if found is None or found[0] < 2:
+        names = free_variables(examiner)
+        together: Mapping[str, JSON] = dict.fromkeys(names, True)
+        if names and _best_place(examiner, together) is not None:
+            alone: list[dict[str, JSON]] = [{name: True} for name in names]
+        else:
+            alone = [{n: v} for n in names for v in ("high", False)]
+        for switches in alone:
+            other = _best_place(examiner, switches)
+            if other is not None and (found is None or other[0] > found[0]):
+                found = other
+            if found is not None and found[0] == 2:
+                break
+    if found is not None:
+        examiner.change(reasoning=found[1], history_switches=found[2])
 
 
-def _switches(examiner: Examiner) -> Iterator[Mapping[str, JSON]]:
-    """No switch first; then each variable that changes what is written."""
-    yield {}
+def free_variables(examiner: Examiner) -> list[str]:
+    """Variables that the template reads and that are not yet given."""
     known = examiner.capabilities
-    plain = _try(examiner, (_user(), {"role": "assistant", "content": words.CONTENT}))
-    opened = _opened(examiner, {})
-    for name in examiner.template.names.variables:
-        if name in known.variables or name == known.tools_text:
-            continue
-        for setting in (True, "high", False):
-            switches = {name: setting}
-            text = _try(
-                examiner, (_user(), {"role": "assistant", "content": words.CONTENT}), switches
-            )
-            if text is not None and (text != plain or _opened(examiner, switches) != opened):
-                yield switches
+    return [
+        name
+        for name in examiner.template.names.variables
+        if name not in known.variables and name != known.tools_text
+    ]
 
 
-def _opened(examiner: Examiner, switches: Mapping[str, JSON]) -> str | None:
-    try:
-        return examiner.render((_user(),), prompt=True, switches=switches)
-    except UntemplateError:
-        return None
+def _best_place(
+    examiner: Examiner, switches: Mapping[str, JSON]
+) -> tuple[int, ReasoningPlace, Mapping[str, JSON]] | None:
+    best: tuple[int, ReasoningPlace, Mapping[str, JSON]] | None = None
+    for place in _candidates(examiner, switches):
+        count = _count_seen(examiner, place, switches)
+        if count and (best is None or count > best[0]):
+            best = (count, place, switches)
+        if count == 2:
+            break
+    return best
 
 
 def _reasoning_text(number: int) -> str:
@@ -178,6 +182,18 @@ def _count_seen(examiner: Examiner, place: ReasoningPlace, switches: Mapping[str
         count += text is not None and reasoning in text and probe.content in text
     examiner.change(reasoning=before.reasoning)
     return count
+
+
+def find_closers(examiner: Examiner) -> tuple[str, ...]:
+    """Texts of the template's source at which it cuts content, dropping what stands before."""
+    out: list[str] = []
+    for text in examiner.template.names.strings:
+        if len(text) < 3 or text.isalnum() or any(c.isspace() for c in text):
+            continue
+        turn = examiner.try_turn(Probe(content=f"a00001qz{text}{words.CONTENT}"))
+        if turn is not None and words.CONTENT in turn and "a00001qz" not in turn:
+            out.append(text)
+    return tuple(out)
 
 
 # ------------------------------------------------------------------------------------- roles

@@ -68,9 +68,15 @@ def learn_history(
             turns[has] = probe, text
     if not turns:
         return None
-    header = _header([t for _, t in turns.values()], prompts)
-    frames = [_frame(place, has, p, t, header) for has, (p, t) in turns.items()]
-    frames = [_with_trims(place, f, header) for f in frames]
+    header = _header([t for h, (_, t) in turns.items() if h or t], prompts)
+    if header and turns.get((), (None, "x"))[1] == "":
+        del turns[()]  # a message with nothing in it leaves no trace, not even a header
+    frames: list[Frame] = []
+    for has, (probe, text) in turns.items():
+        try:
+            frames.append(_with_trims(place, _frame(place, has, probe, text, header), header))
+        except Obstacle as obstacle:
+            examiner.refusals.setdefault(f"{'+'.join(has)} after {before}", str(obstacle))
     history = History(
         before, "nothing", header, tuple(frames), counts_earlier_calls=place.counts_earlier
     )

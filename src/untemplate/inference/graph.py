@@ -24,6 +24,7 @@ from untemplate.inference.calls import CallShape
 from untemplate.inference.openings import Reasoning, openings_of, unseen_reasoning, write_prompts
 from untemplate.inference.prompts import Opened
 from untemplate.inference.stops import Stops
+from untemplate.inference.text import common_suffix, whole_suffix
 
 __all__ = ["build_dialect"]
 
@@ -33,8 +34,10 @@ def build_dialect(
     histories: Sequence[History],
     opened: Sequence[Opened],
     stops: Stops,
+    closers: Sequence[str] = (),
 ) -> Dialect:
     """The dialect that frames and prompts show."""
+    histories = [_with_content_as_reasoning(h) for h in histories]
     graph = _Graph()
     blocks: dict[str, BlockPattern] = {"content": TextBlock("content")}
     if shape is not None:
@@ -44,7 +47,7 @@ def build_dialect(
     for history in histories:
         for frame in history.frames:
             graph.add_frame(frame, history.header, stops)
-    reasoning = _seen_reasoning(graph, histories) or unseen_reasoning(histories, opened)
+    reasoning = _seen_reasoning(graph, histories) or unseen_reasoning(histories, opened, closers)
     if reasoning is not None:
         blocks["reasoning"] = TextBlock("reasoning")
     _complete(graph, blocks, histories[0], reasoning)
@@ -58,6 +61,23 @@ def build_dialect(
         calls_max=shape.calls_max if shape else None,
         history=tuple(histories),
     )
+
+
+def _with_content_as_reasoning(history: History) -> History:
+    """Content that stands where reasoning stands, and only beside calls, reads as reasoning."""
+    starts = {f.has: f.literals[0] for f in history.frames if f.parts}
+    thinking = {o.literal for o in openings_of(history) if o.block == "reasoning"}
+    usual = starts.get(("content",))
+    frames = tuple(
+        replace(f, parts=(replace(f.parts[0], block="reasoning"), *f.parts[1:]))
+        if f.parts
+        and f.parts[0].field == "content"
+        and f.literals[0] in thinking
+        and f.literals[0] != usual
+        else f
+        for f in history.frames
+    )
+    return replace(history, frames=frames)
 
 
 class _Graph:
@@ -74,7 +94,7 @@ class _Graph:
         for number, part in enumerate(frame.parts):
             literal = frame.literals[number + 1]
             if number + 1 == len(frame.parts):
-                self.add(part.block, END, stops.before(literal))
+                self.add(part.block, END, stops.before(literal, part.block))
                 continue
             target = frame.parts[number + 1].block
             if not stops.splits(literal, header, part.block, target):
@@ -104,10 +124,15 @@ class _Graph:
 
 def _seen_reasoning(graph: _Graph, histories: Sequence[History]) -> Reasoning | None:
     """What opens reasoning in history, and the markers that close it whatever follows."""
-    openings = [o.literal for h in histories for o in openings_of(h) if o.block == "reasoning"]
+    starts = [o for h in histories for o in openings_of(h)]
+    openings = [o.literal for o in starts if o.block == "reasoning"]
     exits = graph.literals("reasoning")
     if not openings or not exits:
         return None
+    if not graph.literals("reasoning", "content"):
+        # All exits lead to calls: what leads to calls anyway does not close reasoning.
+        into_call = next((o.literal for o in starts if o.block == "call"), "")
+        exits = [_closing_part(x, into_call) for x in exits]
     found = [marks(x) for x in exits]
     shared = 0
     while all(len(m) > shared and m[shared] == found[0][shared] for m in found):
@@ -116,6 +141,15 @@ def _seen_reasoning(graph: _Graph, histories: Sequence[History]) -> Reasoning | 
     for mark in found[0][:shared]:
         end = exits[0].index(mark, end) + len(mark)
     return Reasoning(openings[0], exits[0][:end])
+
+
+def _closing_part(literal: str, into_call: str) -> str:
+    """What of a literal between reasoning and a call closes the reasoning."""
+    shared = whole_suffix(literal, len(common_suffix(literal, into_call)))
+    if shared != literal:
+        return literal[: len(literal) - len(shared)]
+    first = marks(literal)[:1]  # empty reasoning is written too: one marker has to be enough
+    return literal[: literal.index(first[0]) + len(first[0])] if first else literal
 
 
 def _complete(
@@ -141,6 +175,11 @@ def _complete(
         graph.add("content", END, "", "given")
     if has_calls and graph.first("content", "call") is None:
         closing = (graph.first("content", END) or "") if content else ""
-        graph.add("content", "call", closing + str(entry), "given")
+        next_message = graph.first("reasoning", "call") or ""
+        if history.header and history.header in next_message:
+            # Each block is a message of its own: content ends as reasoning does.
+            graph.add("content", "call", next_message, "given")
+        else:
+            graph.add("content", "call", closing + str(entry), "given")
     if "call" in blocks and graph.first("call", END) is None:
         graph.add("call", END, "", "given")

@@ -14,7 +14,7 @@ from itertools import permutations
 from untemplate.dialect import END, Edge, History, Opening, Prompt
 from untemplate.grammar.marks import marks
 from untemplate.inference.prompts import Opened
-from untemplate.inference.text import is_torn
+from untemplate.inference.text import common_suffix, is_torn, whole_suffix
 
 __all__ = ["Reasoning", "openings_of", "unseen_reasoning", "write_prompts"]
 
@@ -62,8 +62,13 @@ def _rest(opened: Opened, histories: Sequence[History]) -> str:
     return opened.text.removeprefix(_history_of(histories, opened).header)
 
 
-def unseen_reasoning(histories: Sequence[History], opened: Sequence[Opened]) -> Reasoning | None:
-    """Reasoning that no frame shows, if the prompts of the first place show it."""
+def unseen_reasoning(
+    histories: Sequence[History], opened: Sequence[Opened], closers: Sequence[str]
+) -> Reasoning | None:
+    """Reasoning that no frame shows, if the prompts of the first place show it.
+
+    `closers` are texts that the template cuts content at: what stands before them is not content.
+    """
     first = [o for o in opened if o.before == histories[0].before]
     rests = list(dict.fromkeys(_rest(o, histories) for o in first))
     for short, long in permutations((r for r in rests if r.strip()), 2):
@@ -78,6 +83,10 @@ def unseen_reasoning(histories: Sequence[History], opened: Sequence[Opened]) -> 
             return Reasoning("", rest, seen=False)
         if len(found) == 2:
             return _halved(rest, found)
+    if closers:
+        opening = next((r for r in rests if len(marks(r)) == 1), None)
+        if opening is not None:
+            return Reasoning(opening, closers[0], seen=False)
     return None
 
 
@@ -99,17 +108,11 @@ def write_prompts(
     reasoning: Reasoning | None,
 ) -> tuple[Prompt, ...]:
     """The prompts; those of later places only where they are not those of the first."""
-    prompts = [_prompt(edges, o, histories, reasoning) for o in opened]
-    first = [p for p in prompts if p.before == "user"]
-    known = {(p.text, frozenset(p.openings)) for p in first}
-    later = [p for p in prompts if p.before != "user"]
-    different: list[Prompt] = []
-    for prompt in later:
-        key = (prompt.text, frozenset(prompt.openings))
-        if key not in known:
-            known.add(key)
-            different.append(prompt)
-    return (*first, *different)
+    out: dict[str, Prompt] = {}
+    for seen in opened:
+        if seen.text not in out:
+            out[seen.text] = _prompt(edges, seen, histories, reasoning)
+    return tuple(out.values())
 
 
 def _prompt(
@@ -126,7 +129,12 @@ def _prompt(
             Opening(o.block, o.literal[len(rest) :]) for o in direct if o.literal.startswith(rest)
         ]
     if not found:
+        found = _past(edges, opened.text)
+    if not found:
         found = [Opening(o.block, o.literal.lstrip()) for o in direct]
+    if any(o == Opening("content") for o in found) and not any(o.block == "call" for o in found):
+        entry = [e.literal for e in edges if (e.source, e.target) == ("content", "call")]
+        found += [Opening("call", literal.lstrip()) for literal in entry[:1]]
     return Prompt(
         opened.text, tuple(dict.fromkeys(found)), dict(opened.switches), before=opened.before
     )
@@ -147,10 +155,26 @@ def _direct(history: History, reasoning: Reasoning | None) -> list[Opening]:
             out.append(Opening("reasoning", reasoning.opening))
     for opening in raw:
         bare = reasoning.skip(opening.literal)
+        if not reasoning.seen and opening.literal.strip() == reasoning.opening.strip() != "":
+            continue  # history expects content to bring its reasoning along
         if opening.block == "reasoning" or bare == opening.literal:
             out.append(opening)
         elif not preopened:
             out.append(Opening(opening.block, bare))
+    return out
+
+
+def _past(edges: Sequence[Edge], text: str) -> list[Opening]:
+    """Openings of a prompt that leaves reasoning out and opens what comes after it."""
+    out: list[Opening] = []
+    for edge in edges:
+        if edge.source != "reasoning" or edge.target == END:
+            continue
+        ends = [n for n in range(1, len(edge.literal) + 1) if not is_torn(edge.literal, n)]
+        shared = {n: whole_suffix(text, len(common_suffix(edge.literal[:n], text))) for n in ends}
+        best = max(ends, key=lambda n: len(shared[n]), default=0)
+        if best and marks(shared[best]):
+            out.append(Opening(edge.target, edge.literal[best:]))
     return out
 
 

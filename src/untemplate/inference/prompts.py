@@ -4,19 +4,23 @@ Variables are those that the template's source reads; each is tried with a few v
 changes nothing is left out.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from untemplate.dialect import Before
 from untemplate.errors import UntemplateError
 from untemplate.inference import words
 from untemplate.inference.examine import Examiner, Obstacle
+from untemplate.inference.form import free_variables
 from untemplate.inference.words import Probe
 from untemplate.message import JSON
 
-__all__ = ["Opened", "collect_prompts"]
+__all__ = ["Opened", "collect_prompts", "switches_of"]
 
-_VALUES: tuple[JSON, ...] = (True, False)
+_TAG = re.compile(r"\{[%{](.*?)[%}]\}", re.DOTALL)
+_STRING = re.compile(r"""['"](\w{2,16})['"]""")
+_MOST_STRINGS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +37,15 @@ class Opened:
 def collect_prompts(examiner: Examiner, places: tuple[Before, ...]) -> list[Opened]:
     """The prompts of each place: without switches first, then those that differ."""
     out: list[Opened] = []
-    known = examiner.capabilities
     # What history needs is not what a caller sets: the usual prompt is without any switch.
     examiner = examiner.another(history_switches={})
-    names = [
-        n
-        for n in examiner.template.names.variables
-        if n not in known.variables and n != known.tools_text
-    ]
+    names = free_variables(examiner)
     first = places[0]
     usual = _opened(examiner, first, {})
     if usual is None:
         return []
     out.append(usual)
-    for switches in ({n: v} for n in names for v in _VALUES):
+    for switches in switches_of(examiner.template.source, names):
         found = _opened(examiner, first, switches)
         if found is not None and found.text not in {o.text for o in out}:
             out.append(found)
@@ -57,6 +56,16 @@ def collect_prompts(examiner: Examiner, places: tuple[Before, ...]) -> list[Open
         if (found := _opened(examiner, before, known.switches))
     ]
     return out + elsewhere
+
+
+def switches_of(source: str, names: Sequence[str]) -> Iterator[Mapping[str, JSON]]:
+    """Settings of one variable: true, false, and strings that the source compares it to."""
+    tags = _TAG.findall(source)
+    for name in names:
+        mentioned = [t for t in tags if re.search(rf"\b{re.escape(name)}\b", t)]
+        strings = dict.fromkeys(s for t in mentioned for s in _STRING.findall(t))
+        for setting in (True, False, *list(strings)[:_MOST_STRINGS]):
+            yield {name: setting}
 
 
 def _opened(examiner: Examiner, before: Before, switches: Mapping[str, JSON]) -> Opened | None:

@@ -68,7 +68,7 @@ def prove(
     if capabilities.system:
         places.append(_Place("user", system=True))
     places.append(_Place("later user", system=False))
-    if dialect.calls_max != 0 and capabilities.tool_results:
+    if dialect.polyfill is None and capabilities.tool_results:
         places.append(_Place("tool", system=False))
     main = dialect.place()
     if main is None:
