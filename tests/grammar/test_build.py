@@ -80,4 +80,10 @@ def test_the_same_input_has_the_same_key_and_another_has_another():
     grammar = build_grammar(HERMES, TOOLS)
     assert grammar.key == build_grammar(HERMES, TOOLS).key
     assert grammar.key != build_grammar(HERMES, TOOLS, ToolChoice("none")).key
-    assert build_grammar(HERMES, TOOLS, ToolChoice("none")).unrestricted().key == grammar.key
+    assert build_grammar(HERMES, TOOLS, ToolChoice("none")).unrestricted() == grammar.unrestricted()
+
+
+def test_without_tools_no_call_may_be_written_but_one_is_read():
+    grammar = build_grammar(HERMES)
+    assert not any(name.startswith("call") for name in grammar.rules)
+    assert "call:0" in grammar.unrestricted().rules

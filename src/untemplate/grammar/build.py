@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 __all__ = ["Grammar", "GrammarOptions", "build_grammar"]
 
 
+_ANYTHING = ToolChoice()
+"""By identity: what `unrestricted` passes. Calls are read also where no tools are declared."""
+
+
 @dataclass(frozen=True, slots=True)
 class GrammarOptions:
     """How wide strict writing is where JSON leaves a choice."""
@@ -77,9 +81,9 @@ class Grammar:
         return hash(self.key)
 
     def unrestricted(self) -> "Grammar":
-        """The same grammar as if any tool might be called any number of times."""
+        """The same grammar as if any tool might be called any number of times, declared or not."""
         return build_grammar(
-            self.dialect, self.tools, ToolChoice(), prompt=self.prompt, options=self.options
+            self.dialect, self.tools, _ANYTHING, prompt=self.prompt, options=self.options
         )
 
     def gbnf(self) -> "Export":
@@ -133,7 +137,8 @@ def build_grammar(
     allowed = _allowed(tools, choice)
     builder = _Builder(dialect, allowed, choice)
     start, rules = builder.build(prompt)
-    parts = (dumps(dialect), repr(prompt), repr(tuple(tools)), repr(choice), repr(options))
+    asked = "anything" if choice is _ANYTHING else repr(choice)
+    parts = (dumps(dialect), repr(prompt), repr(tuple(tools)), asked, repr(options))
     key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
     return Grammar(rules, start, dialect, prompt, tuple(tools), choice, options, key)
 
@@ -160,6 +165,7 @@ class _Builder:
     def __init__(self, dialect: Dialect, tools: tuple[Tool, ...], choice: ToolChoice) -> None:
         self._dialect = dialect
         self._tools = tools
+        self._has_calls = bool(tools) or choice is _ANYTHING
         self._required = choice.mode == "required"
         limits = [m for m in (dialect.calls_max, None if choice.parallel else 1) if m is not None]
         self._most = min(limits, default=None)
@@ -191,7 +197,7 @@ class _Builder:
             return calls > 0 or not self._required
         if isinstance(self._dialect.blocks[block], TextBlock):
             return True
-        return bool(self._tools) and (self._most is None or calls < self._most)
+        return self._has_calls and (self._most is None or calls < self._most)
 
     def _is_detour(self, opening: Opening, openings: Sequence[Opening]) -> bool:
         """Whether a required call can do without this opening: content, where a call may open."""

@@ -280,12 +280,9 @@ class Reader:
         plan = self._plans.rules.get(way.target)
         raw = b"".join(match.raw)
         if isinstance(plan, CallPlan):
-            if self.grammar.choice.mode == "none" or not self.grammar.tools:
-                if self.grammar.choice.mode == "none":
-                    span = (self._base + at - len(raw), self._base + at)
-                    self._diagnose(
-                        "call_not_allowed", "a call under tool_choice none is text", span
-                    )
+            if self.grammar.choice.mode == "none":
+                span = (self._base + at - len(raw), self._base + at)
+                self._diagnose("call_not_allowed", "a call under tool_choice none is text", span)
                 self._no_way(match, at)
                 return
             self._begin_call(plan, way, match)

@@ -120,7 +120,8 @@ class ChatTemplate:
             messages: in the shape of OpenAI's API; keys that are not known there reach the
                 template.
             tools: what the model may call.
-            tool_choice: which of them it may or must call; default: any, or none.
+            tool_choice: which of them it may or must call. The default is any; without tools it
+                is none, and what looks like a call is content.
             add_generation_prompt: whether to open the model's turn at the end.
             continue_final_message: whether the last message is an assistant's that is to go on.
             options: how wide the grammar is where JSON leaves a choice.
@@ -134,6 +135,7 @@ class ChatTemplate:
             SchemaError: the parameters of a tool are not a valid schema.
         """
         messages = _checked(messages)
+        tool_choice = tool_choice or ToolChoice("auto" if tools else "none")
         last = messages[-1] if continue_final_message else None
         if last is not None:
             if last.get("role") != "assistant":
@@ -142,7 +144,7 @@ class ChatTemplate:
                     place=f"messages[{len(messages) - 1}].role",
                 )
             messages = messages[:-1]
-        shown = () if tool_choice is not None and tool_choice.mode == "none" else tuple(tools)
+        shown = () if tool_choice.mode == "none" else tuple(tools)
         compiled, prepared = self._prepared(messages, shown)
         given = {**self.analysis.capabilities.variables, **variables}
 
