@@ -154,11 +154,13 @@ def decode_request(body: bytes) -> ChatRequest:
     _check_depth(body, [read.messages, read.tools, read.tool_choice, read.chat_template_kwargs])
     _check_supported(read)
     tools = read_tools(read.tools)
+    # Without tools the default is none: what then looks like a call is content.
+    asked = "none" if read.tool_choice is None and not tools else read.tool_choice
     return ChatRequest(
         messages=read_messages(read.messages),
         model=read.model or None,
         tools=tools,
-        choice=read_tool_choice(read.tool_choice, parallel=read.parallel_tool_calls is not False),
+        choice=read_tool_choice(asked, parallel=read.parallel_tool_calls is not False),
         sampling=_sampling(read),
         max_tokens=read.max_completion_tokens or read.max_tokens,
         stop=(read.stop,) if isinstance(read.stop, str) else tuple(read.stop or ()),
