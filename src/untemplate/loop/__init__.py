@@ -27,6 +27,7 @@ from untemplate.loop.events import (
 from untemplate.loop.loop import Run, ToolLoop
 from untemplate.loop.model import Chat, ChatMessage, Model, ModelItem, Reply, Request
 from untemplate.loop.outcome import Detail, Outcome, Status
+from untemplate.loop.remote import RemoteModel
 from untemplate.loop.result import Reason, RunResult, StepRecord
 from untemplate.loop.rules import Effect, Rules
 from untemplate.loop.settings import Limits
@@ -56,6 +57,7 @@ __all__ = [
     "Outcome",
     "Reason",
     "Reasoning",
+    "RemoteModel",
     "Reply",
     "Request",
     "Restarted",

@@ -85,6 +85,7 @@ class ReplyReader:
         self._reasoning: list[str] = []
         self._ids = dict[int, str]()
         self._sealed = dict[int, ToolCall]()
+        self._told = dict[int, int]()
         self._handed: list[ToolCall] = []
 
     async def read(self, request: Request) -> Written:
@@ -130,6 +131,7 @@ class ReplyReader:
         self._content.clear()
         self._reasoning.clear()
         self._ids.clear()
+        self._told.clear()
         self._channel.send(Restarted(self._step, reason))
 
     async def _generate(self, model: Model, request: Request) -> Reply:
@@ -164,7 +166,26 @@ class ReplyReader:
             self._channel.send(CallStarted(call.index, call_id, call.name))
         if call.arguments:
             call_id = self._unique_id(call.index, call.id)
+            told = self._told.get(call.index, 0)
+            self._told[call.index] = told + len(call.arguments)
             self._channel.send(ArgumentDelta(call.index, call_id, call.arguments))
+
+    def _rest(self, message: Message) -> Delta:
+        """What the message has and the deltas had not: models may hold text back until the end."""
+        told = self._told
+        return Delta(
+            message.content[sum(map(len, self._content)) :],
+            message.reasoning_content[sum(map(len, self._reasoning)) :],
+            tuple(
+                CallDelta(
+                    i,
+                    c.id,
+                    None if i in self._ids else c.name,
+                    c.arguments[told.get(i, 0) :],
+                )
+                for i, c in enumerate(message.tool_calls)
+            ),
+        )
 
     def _unique_id(self, index: int, given: str | None) -> str:
         """The id of a call: the model's, unless it is missing or was there before."""
@@ -196,6 +217,7 @@ class ReplyReader:
 
     def _hand_over(self, message: Message) -> Message:
         """Hand over what was not sealed on the way; the message as it goes into the history."""
+        self._stream(self._rest(message))
         for index, call in enumerate(message.tool_calls):
             if index >= len(self._handed):
                 self._hand(self._own(call, index), _problem(message, call))

@@ -1,0 +1,335 @@
+"""The client's side of chat completions: the body of a request, and the reading of an answer.
+
+    body = request_body(messages, tools, choice, model="m", max_tokens=200)
+    answer = AnswerReader()
+    answer.feed(chunk)          -> deltas, and each call as soon as it is sealed
+    answer.finish()             -> the message, the usage
+
+Servers differ in what they say of a cut call: some report `tool_calls` for it, some `stop`, some
+repair it into valid JSON. So `finish_reason` is not believed. A call counts as sealed when another
+call has begun after it, or the answer has ended for another reason than its length, and then only
+if its arguments are one JSON object. The last call of an answer that ended with `length` is cut
+whatever it looks like: a number cut from 120 to 12 looks complete. A server of this library says
+more, in fields named `untemplate`, and is believed.
+
+Of a cut call only the members stand in `arguments` after which a comma was received.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from untemplate.errors import EngineError
+from untemplate.message import (
+    JSON,
+    ArgumentState,
+    Block,
+    CallDelta,
+    CallState,
+    Delta,
+    End,
+    FinishReason,
+    Message,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    Usage,
+)
+
+__all__ = ["AnswerReader", "request_body"]
+
+_Object = Mapping[str, JSON]
+
+
+def request_body(
+    messages: Sequence[_Object],
+    tools: Sequence[Tool] = (),
+    choice: ToolChoice | None = None,
+    *,
+    model: str,
+    max_tokens: int | None = None,
+    schema: dict[str, JSON] | None = None,
+) -> dict[str, JSON]:
+    """The body of a streamed request.
+
+    Args:
+        messages: the conversation, in OpenAI's shape.
+        tools: what the model may call.
+        choice: which of them it may or must call.
+        model: name of the model at the server.
+        max_tokens: the window of the answer.
+        schema: the answer has to be JSON of it; left out beside tools, as servers refuse both.
+    """
+    choice = choice or ToolChoice()
+    body: dict[str, JSON] = {
+        "model": model,
+        "messages": [dict(m) for m in messages],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if max_tokens is not None:
+        body["max_tokens"] = max_tokens
+    if tools:
+        body["tools"] = [_tool(t) for t in tools]
+        named: JSON = {"type": "function", "function": {"name": choice.name}}
+        body["tool_choice"] = choice.mode if choice.name is None else named
+        if not choice.parallel:
+            body["parallel_tool_calls"] = False
+    if schema is not None and (not tools or choice.mode == "none"):
+        form: JSON = {"name": "answer", "schema": schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    return body
+
+
+def _tool(tool: Tool) -> JSON:
+    function: dict[str, JSON] = {"name": tool.name, "parameters": tool.parameters}
+    if tool.description:
+        function["description"] = tool.description
+    if tool.strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+@dataclass(slots=True)
+class _Call:
+    """What was received of one call."""
+
+    id: str
+    name: str
+    arguments: list[str] = field(default_factory=list[str])
+    is_sealed: bool = False
+
+
+class AnswerReader:
+    """Folds the chunks of a stream into deltas, calls and a message; takes a whole answer too."""
+
+    def __init__(self) -> None:
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: dict[int, _Call] = {}
+        self._order: dict[tuple[str, str], int] = {}
+        self._usage = Usage()
+        self._notes: _Object = {}
+        self.finish_reason: str | None = None
+        """As the server says it; None until it has."""
+
+    def feed(self, chunk: JSON) -> list[Delta | ToolCall]:
+        """News of one chunk, or of a whole answer.
+
+        Raises:
+            EngineError: the server reports an error, or this is no chunk.
+        """
+        if not isinstance(chunk, dict):
+            raise EngineError("expected an object", place="answer")
+        if chunk.get("error"):
+            raise EngineError(error_text(chunk), place="answer")
+        self._count(chunk.get("usage"))
+        out: list[Delta | ToolCall] = []
+        for choice in _objects(chunk.get("choices")):
+            whole = choice.get("message")
+            said = whole or choice.get("delta")
+            if isinstance(said, dict):
+                out += self._read(said, is_whole=bool(whole))
+            if isinstance(choice.get("untemplate"), dict):
+                self._notes = cast("_Object", choice["untemplate"])
+            if isinstance(choice.get("finish_reason"), str):
+                self.finish_reason = cast("str", choice["finish_reason"])
+        return out
+
+    def finish(self) -> tuple[Message, Usage]:
+        """The whole message. What is not sealed is marked; nothing raises."""
+        calls = [self._final(i, c) for i, c in sorted(self._calls.items())]
+        noted = self._noted()
+        calls = [noted.get(c.index, c) for c in calls]
+        content, reasoning = "".join(self._content), "".join(self._reasoning)
+        blocks = [Block("reasoning", reasoning)] if reasoning else []
+        blocks += [Block("content", content)] if content else []
+        blocks += [Block("call", call=c.index) for c in calls]
+        reason = self._reason(calls)
+        is_cut = reason == "length" or any(c.state != "complete" for c in calls)
+        end: End = "cut" if is_cut else "complete"
+        if self._notes.get("end") in ("complete", "cut", "forced", "open"):
+            end = cast("End", self._notes["end"])
+        message = Message(content, reasoning, tuple(calls), tuple(blocks), (), end, reason)
+        return message, self._usage
+
+    def _read(self, said: _Object, *, is_whole: bool) -> list[Delta | ToolCall]:
+        out: list[Delta | ToolCall] = []
+        reasoning = said.get("reasoning_content") or said.get("reasoning")
+        if isinstance(reasoning, str) and reasoning:
+            self._reasoning.append(reasoning)
+            out.append(Delta(reasoning_content=reasoning))
+        content = said.get("content")
+        if isinstance(content, str) and content:
+            self._content.append(content)
+            out.append(Delta(content=content))
+        for place, call in enumerate(_objects(said.get("tool_calls"))):
+            out += self._read_call(call, place if is_whole else None)
+        return out
+
+    def _read_call(self, call: _Object, place: int | None) -> list[Delta | ToolCall]:
+        function = call.get("function")
+        function = function if isinstance(function, dict) else {}
+        index = self._position(call, function, place)
+        out: list[Delta | ToolCall] = []
+        if index not in self._calls:
+            out += self._seal_all()
+            made = _Call(_text(call.get("id")), _text(function.get("name")))
+            self._calls[index] = made
+            out.append(Delta(tool_calls=(CallDelta(index, made.id, made.name),)))
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        if isinstance(arguments, str) and arguments:
+            self._calls[index].arguments.append(arguments)
+            out.append(Delta(tool_calls=(CallDelta(index, arguments=arguments),)))
+        return out
+
+    def _position(self, call: _Object, function: _Object, place: int | None) -> int:
+        """Which call this is about, counted in order of appearance.
+
+        Servers give an index; or index 0 and a new id to every call; or no index, and an id or a
+        name with the first piece only. In a whole answer the place in the list is all that counts.
+        """
+        given, call_id = call.get("index"), _text(call.get("id"))
+        if place is not None:
+            key = ("place", str(place))
+        elif isinstance(given, int):
+            key = ("index", str(given))
+            known = self._calls.get(self._order.get(key, -1))
+            if known is not None and call_id and known.id and call_id != known.id:
+                key = ("id", call_id)
+        elif call_id:
+            key = ("id", call_id)
+        elif function.get("name"):
+            key = ("new", str(len(self._calls)))
+        else:
+            return max(0, len(self._calls) - 1)
+        return self._order.setdefault(key, len(self._calls))
+
+    def _seal_all(self) -> list[Delta | ToolCall]:
+        """The calls before one that begins: complete if they are JSON."""
+        sealed: list[Delta | ToolCall] = []
+        for index, call in self._calls.items():
+            if not call.is_sealed and call.arguments:
+                made = _judged(index, call, is_last=False)
+                call.is_sealed = made.state == "complete"
+                if call.is_sealed:
+                    sealed.append(made)
+        return sealed
+
+    def _final(self, index: int, call: _Call) -> ToolCall:
+        is_last = index == max(self._calls)
+        return _judged(index, call, is_last=is_last and self.finish_reason in _CUTS)
+
+    def _reason(self, calls: Sequence[ToolCall]) -> FinishReason:
+        if self.finish_reason in _CUTS:
+            return "length"
+        return "tool_calls" if calls else "stop"
+
+    def _noted(self) -> dict[int, ToolCall]:
+        """The calls as a server of this library describes them."""
+        noted: dict[int, ToolCall] = {}
+        for note in _objects(self._notes.get("tool_calls")):
+            index = self._order.get(("index", str(note.get("index"))), -1)
+            call = self._calls.get(index)
+            if call is None:
+                continue
+            noted[index] = ToolCall(
+                index,
+                call.id,
+                call.name,
+                "".join(call.arguments),
+                _text(note.get("closing")),
+                cast("CallState", note.get("state")),
+                cast("dict[str, ArgumentState]", note.get("arguments_state") or {}),
+                tuple(cast("list[str]", note.get("ambiguous") or [])),
+                cast("str | None", note.get("written_id")),
+            )
+        return noted
+
+    def _count(self, usage: JSON) -> None:
+        if not isinstance(usage, dict):
+            return
+        details = usage.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+        self._usage = Usage(
+            _number(usage.get("prompt_tokens")),
+            _number(usage.get("completion_tokens")),
+            _number(cached),
+        )
+
+
+_CUTS = ("length", "content_filter", None)
+"""Ends after which the last call can't be trusted."""
+
+
+def error_text(value: JSON) -> str:
+    """What a server says is wrong, in one line."""
+    error = value.get("error", value) if isinstance(value, dict) else value
+    if isinstance(error, dict):
+        error = error.get("message") or error
+    text = error if isinstance(error, str) else json.dumps(error)
+    return " ".join(text.split())[:500]
+
+
+def _judged(index: int, call: _Call, *, is_last: bool) -> ToolCall:
+    """The call as far as it can be trusted; `is_last`: of an answer that was cut."""
+    text = "".join(call.arguments)
+    try:
+        is_object = isinstance(json.loads(text or "{}"), dict)
+        is_open = False
+    except (ValueError, RecursionError):
+        is_object = False
+        is_open = True
+    if is_object and not is_last:
+        return ToolCall(index, call.id, call.name, text or "{}")
+    kept, closing, states = _clean_prefix(text)
+    state: Literal["cut", "malformed"] = "cut" if is_last or is_open else "malformed"
+    return ToolCall(index, call.id, call.name, kept, closing, state, states)
+
+
+def _clean_prefix(text: str) -> tuple[str, str, dict[str, ArgumentState]]:
+    """The members that are followed by a comma, what closes them, and how each one stands."""
+    depth, in_string, escaped, end = 0, False, False, 0
+    for i, c in enumerate(text):
+        if in_string:
+            in_string = escaped or c != '"'
+            escaped = c == "\\" and not escaped
+        elif c == '"':
+            in_string = True
+        elif c in "{[":
+            depth += 1
+        elif c in "}]":
+            depth -= 1
+        elif c == "," and depth == 1:
+            end = i
+    kept = text[:end]
+    try:
+        value = cast("JSON", json.loads(kept + "}")) if kept else {}
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        return "", "{}", {}
+    states: dict[str, ArgumentState] = {_pointer(name): "complete" for name in value}
+    rest = text[end:].lstrip(", \n\t\r{")
+    if rest.startswith('"') and '"' in rest[1:]:
+        states.setdefault(_pointer(rest[1:].split('"')[0]), "cut")
+    return kept, "}" if kept else "{}", states
+
+
+def _pointer(name: str) -> str:
+    return "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def _objects(value: JSON) -> list[dict[str, JSON]]:
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def _text(value: JSON) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: JSON) -> int:
+    return value if isinstance(value, int) else 0
