@@ -15,8 +15,8 @@ Untrusted is what users, tools and the system say. What the assistant said is no
 read by our own reader and has to be rendered as it was written, or the prefix cache breaks.
 
 The marks may be torn apart by a template that cuts text up; each one alone still ends a piece, so
-that what it parted is not joined to a special token. A template that writes `tojson` with
-`ensure_ascii` prints them as escapes, which are taken off likewise.
+that what it parted is not joined to a special token. Where a template prints a value's JSON in
+ASCII, or its Python repr, the marks come out as escapes, which are taken off likewise.
 """
 
 import re
@@ -32,8 +32,9 @@ from untemplate.vocabulary import Encoder, TokenKind, Vocabulary
 __all__ = ["MarkedPrompt", "control_tokens", "render_marked"]
 
 _OPEN, _CLOSE = "\U000f0000", "\U000f0001"
-_MARK = re.compile(rf"(?:{_OPEN}|\\udb80\\udc00|{_CLOSE}|\\udb80\\udc01)")
-_OPENERS = (_OPEN, r"\udb80\udc00")
+_MARK = re.compile(
+    rf"({_OPEN}|\\+(?:udb80\\+udc00|U000f0000))|{_CLOSE}|\\+(?:udb80\\+udc01|U000f0001)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
     pieces: list[tuple[str, bool]] = []
     pos, is_open = 0, False
     for mark in _MARK.finditer(text):
-        is_opening = mark[0] in _OPENERS
+        is_opening = mark[1] is not None
         if mark.start() > pos:
             pieces.append((text[pos : mark.start()], is_open and not is_opening))
         pos, is_open = mark.end(), is_opening
