@@ -22,7 +22,9 @@ def error_of(body: bytes) -> str:
 
 
 def test_the_least_request():
-    assert decode() == ChatRequest(messages=HELLO)
+    assert decode() == ChatRequest(messages=HELLO, choice=ToolChoice("none"))
+    tools = [{"type": "function", "function": {"name": "ping"}}]
+    assert decode(tools=tools).choice == ToolChoice("auto")
 
 
 def test_every_field():

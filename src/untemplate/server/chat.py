@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import assert_never, cast
+from typing import assert_never
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -23,7 +23,7 @@ from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.sampling import Sampling
 from untemplate.errors import UntemplateError
 from untemplate.message import Delta
-from untemplate.reader import Event, deltas
+from untemplate.reader import deltas
 from untemplate.server.body import read_body, while_connected
 from untemplate.server.failures import Refused
 from untemplate.server.runs import Run, Runs
@@ -122,7 +122,7 @@ class ChatEndpoint:
                     case Prompted():
                         yield _Begun(deltas(turn.before))
                     case Generated():
-                        yield from deltas(cast("tuple[Event, ...]", event.events))
+                        yield from deltas(event.events)
                     case Finished():
                         yield event
                     case _:

@@ -16,7 +16,27 @@ from dataclasses import replace
 from untemplate.errors import RequestError
 from untemplate.message import JSON, Tool, ToolChoice
 
-__all__ = ["read_messages", "read_tool_choice", "read_tools"]
+__all__ = ["read_messages", "read_tool_choice", "read_tools", "read_variables"]
+
+_RESERVED = frozenset(
+    {
+        "add_generation_prompt",
+        "bos_token",
+        "chat_template",
+        "continue_final_message",
+        "control",
+        "eos_token",
+        "messages",
+        "nonce",
+        "now",
+        "options",
+        "self",
+        "template",
+        "tool_choice",
+        "tools",
+    }
+)
+"""Names that mean something else to those who render; a request may not set them."""
 
 _MEDIA = ("image", "audio", "video", "file")
 _NAME = re.compile(r"[\w.:/-]{1,128}")
@@ -65,6 +85,15 @@ def read_tool_choice(
                 " ...}}",
                 place=place,
             )
+
+
+def read_variables(value: JSON, *, place: str = "chat_template_kwargs") -> dict[str, JSON]:
+    """Further variables for the template (`enable_thinking`, say); None is none."""
+    variables = {} if value is None else _object(value, place)
+    for name in variables:
+        if name in _RESERVED or not name.isidentifier() or name.startswith("_"):
+            raise RequestError(f"{name!r} can't be set by a request", place=f"{place}.{name}")
+    return dict(variables)
 
 
 def _message(value: JSON, place: str) -> dict[str, JSON]:

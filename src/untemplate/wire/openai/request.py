@@ -19,28 +19,17 @@ import msgspec
 
 from untemplate.errors import RequestError
 from untemplate.message import JSON, Tool, ToolChoice
-from untemplate.wire.openai.conversation import read_messages, read_tool_choice, read_tools
+from untemplate.wire.openai.conversation import (
+    read_messages,
+    read_tool_choice,
+    read_tools,
+    read_variables,
+)
 
 __all__ = ["DEPTH_LIMIT", "ChatRequest", "Sampling", "decode_request"]
 
 DEPTH_LIMIT = 64
 """Deepest nesting of a request; tool schemas of real programs stay below 20."""
-
-_RESERVED = frozenset(
-    {
-        "add_generation_prompt",
-        "bos_token",
-        "chat_template",
-        "continue_final_message",
-        "eos_token",
-        "messages",
-        "nonce",
-        "now",
-        "tool_choice",
-        "tools",
-    }
-)
-"""Template variables that the server sets; a request may not."""
 
 _UNSUPPORTED = {
     "audio": "sound is not supported; leave it out",
@@ -76,14 +65,14 @@ class ChatRequest:
     messages: list[dict[str, JSON]]
     model: str | None = None
     tools: tuple[Tool, ...] = ()
-    choice: ToolChoice = field(default_factory=ToolChoice)
+    choice: ToolChoice = field(default_factory=lambda: ToolChoice("none"))
     sampling: Sampling = Sampling()
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     stream: bool = False
     include_usage: bool = False
     continue_final_message: bool = False
-    variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further template variables (`enable_thinking`, say)."""
 
 
@@ -123,7 +112,7 @@ class _Body(msgspec.Struct):
     n: int | None = None
     response_format: Any = None
     reasoning_effort: str | None = None
-    chat_template_kwargs: dict[str, Any] | None = None
+    chat_template_kwargs: Any = None
     continue_final_message: bool | None = None
     audio: Any = None
     chat_template: Any = None
@@ -233,13 +222,7 @@ def _sampling(read: _Body) -> Sampling:
 
 
 def _variables(read: _Body) -> dict[str, JSON]:
-    variables: dict[str, JSON] = {}
+    variables = read_variables(read.chat_template_kwargs)
     if read.reasoning_effort is not None:
-        variables["reasoning_effort"] = read.reasoning_effort
-    for name, value in (read.chat_template_kwargs or {}).items():
-        if name in _RESERVED or not name.isidentifier() or name.startswith("_"):
-            raise RequestError(
-                f"{name!r} can't be set by a request", place=f"chat_template_kwargs.{name}"
-            )
-        variables[name] = value
+        variables.setdefault("reasoning_effort", read.reasoning_effort)
     return variables

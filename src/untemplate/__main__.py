@@ -1,0 +1,5 @@
+"""`python -m untemplate`."""
+
+from untemplate.cli import main
+
+main()
