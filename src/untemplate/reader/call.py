@@ -1,9 +1,9 @@
 """Reads one call behind its opening marks: name, id, arguments, closing marks.
 
 A call is *tentative* until its name is known: until then nothing was told, and what turns out not
-to be a call is given back as text (`outcome` is `text`). From then on it is a call whatever comes:
-`done` when its arguments ended, `bad` when they can't be read. What is told goes through a `Teller`,
-in the order of the bytes.
+to be a call is given back as text (`outcome` is `text`). From then on it is a call whatever
+comes: `done` when its arguments ended, `bad` when they can't be read. What is told goes through a
+`Teller`, in the order of the bytes.
 """
 
 from typing import Protocol

@@ -174,7 +174,7 @@ class EnvelopeReader:
             if (
                 not self._envelope.name
                 and self.name is None
-                and (*self._path, "") in (self._envelope.arguments[: len(self._path) + 1],)
+                and (*self._path, "") == self._envelope.arguments[: len(self._path) + 1]
             ):
                 self.name, key, self.part = key, "", "name"
             self._path.append(key)

@@ -1,10 +1,10 @@
-"""What a reader tells: a closed union of small values, in the order of the bytes they come from.
+r"""What a reader tells: a closed union of small values, in the order of the bytes they come from.
 
 Every byte that was fed belongs to exactly one span of a `TextDelta`, an `ArgumentsDelta` or a
 `Part`: the spans tile the input. The other events have no bytes of their own; they say where a
 block, a call or an argument starts and ends.
 
-    <tool_call>\\n{"name": "f", "arguments": {"a": 1}}\\n</tool_call>
+    <tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>
     Part(structure) CallStart(0, …) Part(name) Part(structure) ArgumentsDelta('{')
     ArgumentsDelta('"a": 1') ArgumentEnd("a", 1) ArgumentsDelta('}') CallEnd(complete) Part(marker)
 

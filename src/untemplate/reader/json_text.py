@@ -148,12 +148,16 @@ class JsonReader:
     def open_pointer(self) -> str:
         """JSON pointer of the innermost value that has begun but is not complete."""
         opened = self._stack
-        if self._state in (
-            _State.FIRST_KEY,
-            _State.KEY,
-            _State.KEY_STRING,
-            _State.AFTER,
-        ) or self._state in (_State.FIRST_ITEM,):
+        if (
+            self._state
+            in (
+                _State.FIRST_KEY,
+                _State.KEY,
+                _State.KEY_STRING,
+                _State.AFTER,
+            )
+            or self._state == _State.FIRST_ITEM
+        ):
             opened = opened[:-1]
         tokens = (o.key if o.is_object else str(o.items) for o in opened)
         return "".join("/" + pointer_token(t) for t in tokens)
@@ -367,7 +371,7 @@ class JsonReader:
             following = data[at + 6 : at + 12]
             if len(following) < 6 and b"\\u".startswith(following[:2]):
                 return at
-            if _HEX.match(following, 2) and 0xDC00 <= int(following[2:], 16) < 0xE000:
+            if _HEX.match(following, 2) and 0xDC00 <= int(following, 0) < 0xE000:
                 put(data[at : at + 12].decode())
                 return at + 12
         if 0xD800 <= code < 0xE000:

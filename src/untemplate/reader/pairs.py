@@ -319,8 +319,7 @@ def _types(schema: JSON) -> tuple[JsonType, ...]:
     if isinstance(named, str):
         named = [named]
     if isinstance(named, list):
-        found = tuple(t for t in _ALL if t in named)
-        return (*found, "integer") if "number" in found and "integer" not in found else found
+        return tuple(t for t in _ALL if t in named or (t == "integer" and "number" in named))
     for key in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(key), list):
             union = {t for b in branches for t in _types(b)}

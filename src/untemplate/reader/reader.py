@@ -1,8 +1,8 @@
-"""Reads what a model wrote, byte by byte, into events: the lenient machine.
+r"""Reads what a model wrote, byte by byte, into events: the lenient machine.
 
     reader = Reader(grammar, nonce="…")
     reader.feed(b"Sure.<tool_ca")     # TextDelta("content", "Sure.")
-    reader.feed(b"ll>\\n{...")        # CallStart, ArgumentsDelta, ...
+    reader.feed(b"ll>\n{...")        # CallStart, ArgumentsDelta, ...
     message = reader.finish("length") # never raises; a cut call is marked
 
 The machine is always in one place: free text, marks that may lead out of it, a call, the structure
@@ -120,7 +120,7 @@ class Reader:
                 case "call":
                     at = self._read_call(data, at, final=final)
                 case "after":
-                    at = self._read_after(data, at, final=final)
+                    at = self._read_after(data, at)
                 case _:
                     at = self._read_damaged(data, at, final=final)
             if at == before and place == (self._place, self._rule):
@@ -429,7 +429,7 @@ class Reader:
             if not any(p == pointer or p.startswith(pointer + "/") for p in record.states):
                 record.states[pointer] = "missing"
 
-    def _read_after(self, data: bytes, at: int, *, final: bool) -> int:
+    def _read_after(self, data: bytes, at: int) -> int:
         """Behind a call: another call, the end of the section, or text."""
         if at == len(data):
             return at
