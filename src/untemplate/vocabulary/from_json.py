@@ -9,13 +9,14 @@ keep their place with no bytes.
 
 Encoding is done by that library (`pip install untemplate[hf]`), loaded at the first use. Text that
 must stay text is encoded by a second copy from which all added tokens are taken out, so no spelling
-of one can become one. Nothing is added at either end; the space that SentencePiece tokenizers put
-before a text is taken off again.
+of one can become one. Nothing is added at either end: the space that SentencePiece tokenizers put
+before a text is taken off again. (The one that older of them put after a special token is not: the
+models were trained with it.)
 """
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,7 @@ def from_tokenizer_json(
             bos=_named(bos, ids),
             eos=_named(eos, ids),
             ends=ends,
-            encode=_Encoder(str(path), tokens, kinds),
+            encode=_Encoder(str(path), kinds),
         )
 
 
@@ -165,54 +166,55 @@ def _steps(part: JSON) -> list[dict[str, JSON]]:
 class _Encoder:
     """The `tokenizers` library, in the two forms that `Encoder` wants."""
 
-    __slots__ = ("_kinds", "_path", "_plain", "_special", "_tokens")
+    __slots__ = ("_kinds", "_path", "_plain", "_special")
 
-    def __init__(self, path: str, tokens: Sequence[bytes], kinds: bytes) -> None:
+    def __init__(self, path: str, kinds: bytes) -> None:
         self._path = path
-        self._tokens = tokens
         self._kinds = kinds
         # Loaded at most once each; two threads that come first both load, and one is dropped.
-        self._special: Tokenizer | None = None
-        self._plain: Tokenizer | None = None
+        self._special: _Loaded | None = None
+        self._plain: _Loaded | None = None
 
     def __call__(self, text: str, *, special: bool) -> list[int]:
         if special:
             if self._special is None:
-                self._special = _load(self._path, with_added=True)
-            return self._encode(self._special, text)
+                self._special = _Loaded(_load(self._path, with_added=True))
+            return self._special.encode(text)
         if self._plain is None:
-            self._plain = _load(self._path, with_added=False)
+            self._plain = _Loaded(_load(self._path, with_added=False))
         return self._encode_plain(self._plain, text)
 
-    def _encode(self, tokenizer: "Tokenizer", text: str) -> list[int]:
-        ids = _ids(tokenizer, text)
-        wanted = text.encode("utf-8", "replace")
-        if self._spelt(ids) == wanted:
-            return ids
-        # A space came before the text; after a line break there is none.
-        line = _ids(tokenizer, "\n")
-        after = _ids(tokenizer, "\n" + text)
-        rest = after[len(line) :]
-        is_exact = after[: len(line)] == line and self._spelt(rest) == wanted
-        return rest if is_exact else ids
-
-    def _spelt(self, ids: Iterable[int]) -> bytes:
-        return b"".join(map(self._tokens.__getitem__, ids))
-
-    def _encode_plain(self, tokenizer: "Tokenizer", text: str) -> list[int]:
-        ids = self._encode(tokenizer, text)
+    def _encode_plain(self, loaded: "_Loaded", text: str) -> list[int]:
+        ids = loaded.encode(text)
         marks = (TokenKind.CONTROL, TokenKind.USER_DEFINED)
         if len(text) < 2 or not any(self._kinds[token_id] in marks for token_id in ids):
             return ids
         # Some models merge letters into a control token; half of one can't become it.
         half = len(text) // 2
-        return self._encode_plain(tokenizer, text[:half]) + self._encode_plain(
-            tokenizer, text[half:]
-        )
+        return self._encode_plain(loaded, text[:half]) + self._encode_plain(loaded, text[half:])
 
 
-def _ids(tokenizer: "Tokenizer", text: str) -> list[int]:
-    return tokenizer.encode(text, add_special_tokens=False).ids
+class _Loaded:
+    """A tokenizer that puts nothing before a text."""
+
+    __slots__ = ("_line", "_tokenizer")
+
+    def __init__(self, tokenizer: "Tokenizer") -> None:
+        self._tokenizer = tokenizer
+        # Where a space is put before a text, a line break takes it, and is taken off again.
+        line, after = self._ids("\n"), self._ids("\na")
+        is_prefix = after[: len(line)] == line
+        self._line = line if is_prefix and after[len(line) :] != self._ids("a") else []
+
+    def encode(self, text: str) -> list[int]:
+        if self._line:
+            ids = self._ids("\n" + text)
+            if ids[: len(self._line)] == self._line:
+                return ids[len(self._line) :]
+        return self._ids(text)
+
+    def _ids(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
 
 
 def _load(path: str, *, with_added: bool) -> "Tokenizer":
@@ -227,6 +229,13 @@ def _load(path: str, *, with_added: bool) -> "Tokenizer":
         file["added_tokens"] = []
         file["post_processor"] = None
     try:
-        return Tokenizer.from_str(json.dumps(file))
+        tokenizer = Tokenizer.from_str(json.dumps(file))
     except Exception as error:  # the library raises no narrower type
         raise VocabularyError(f"tokenizers refuses it: {error}", place=path) from error
+    for token_id, (text, _) in _added(file).items():
+        # The library numbers added tokens itself where the file leaves a gap.
+        if tokenizer.token_to_id(text) != token_id:
+            raise VocabularyError(
+                f"tokenizers does not give {text!r} the id {token_id}", place=path
+            )
+    return tokenizer
