@@ -40,6 +40,9 @@ class PlainTurn:
         text = self.data.decode("utf-8", "replace")
         return Message(content=text, raw=text, finish_reason=reason)
 
+    def finish_events(self):
+        return []
+
     def resumed(self):
         """The same turn in another process, after a cut."""
         return PlainTurn(

@@ -47,7 +47,7 @@ def command(
         tools=load_tools(tools) if tools else asked.tools,
         tool_choice=asked.choice,
         nonce=hashlib.sha256(written).hexdigest()[:24],
-        **asked.variables,
+        variables=asked.variables,
     )
     turn.feed(written)
     message = turn.finish("length" if prefix else "stop")

@@ -47,15 +47,15 @@ def _prompt(template: ChatTemplate, request: Request) -> str:
         tools=request.tools,
         tool_choice=request.choice,
         continue_final_message=request.continue_final_message,
-        **request.variables,
+        variables=request.variables,
     )
     return turn.prompt
 
 
 def _answer(template: ChatTemplate, request: Request) -> str:
     asked = replace(request, messages=request.messages[:-1])
-    whole = template.render(request.messages, request.tools, **request.variables)
-    before = template.render(asked.messages, request.tools, **request.variables)
+    whole = template.render(request.messages, request.tools, variables=request.variables)
+    before = template.render(asked.messages, request.tools, variables=request.variables)
     prompts = [before + p.text for p in template.dialect.prompts]
     return _behind(whole, [_prompt(template, asked), *prompts])
 

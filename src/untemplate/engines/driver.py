@@ -34,6 +34,7 @@ from untemplate.engines.events import (
     Finished,
     Generated,
     Prompted,
+    ReadEvent,
     Reuse,
     ShouldStop,
     Timings,
@@ -160,7 +161,10 @@ def _write(
         step = [writer.choose(row)]
     if tail := writer.rest():
         yield tail
-    yield writer.finished(writer.reason or "cancelled", cached_tokens=prepared.cached_tokens)
+    finished = writer.finished(writer.reason or "cancelled", cached_tokens=prepared.cached_tokens)
+    if events := turn.finish_events():
+        yield Generated((), b"", tuple(events))
+    yield finished
 
 
 @lru_cache(maxsize=8)
@@ -206,7 +210,7 @@ class _Writer:
         )
         self._mask = np.empty(mask_words(vocabulary.size), np.int32)
         self._data = b""
-        self._events: list[object] = []
+        self._events: list[ReadEvent] = []
         if self._left == 0:
             self.reason = "length"
 

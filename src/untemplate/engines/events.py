@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untemplate.message import FinishReason, Message, Usage
+from untemplate.turn import Event as ReadEvent
 from untemplate.vocabulary import Vocabulary
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Finished",
     "Generated",
     "Prompted",
+    "ReadEvent",
     "Reuse",
     "ShouldStop",
     "Timings",
@@ -74,8 +76,9 @@ class DrivenTurn(Protocol):
     def stops(self) -> tuple[str, ...]: ...
     def prompt_tokens(self, vocabulary: Vocabulary) -> Sequence[int]: ...
     def constraint(self, vocabulary: Vocabulary) -> DrivenConstraint | None: ...
-    def feed(self, data: bytes) -> Sequence[object]: ...
+    def feed(self, data: bytes) -> Sequence[ReadEvent]: ...
     def finish(self, reason: FinishReason) -> Message: ...
+    def finish_events(self) -> Sequence[ReadEvent]: ...
 
 
 @dataclass(slots=True)
@@ -125,7 +128,7 @@ class Generated:
     data: bytes
     """What was given to the reader: without end markers, and without what is held back because it
     may become a stop string."""
-    events: tuple[object, ...]
+    events: tuple[ReadEvent, ...]
     """What the reader made of it."""
 
 

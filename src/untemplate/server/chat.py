@@ -108,7 +108,7 @@ class ChatEndpoint:
                 add_generation_prompt=not request.continue_final_message,
                 continue_final_message=request.continue_final_message,
                 nonce=nonce,
-                **request.variables,
+                variables=request.variables,
             )
             events = self._served.engine.generate(
                 turn,

@@ -1,6 +1,7 @@
 """The face of the library: `ChatTemplate` and `Turn`."""
 
+from untemplate.reader import Event
 from untemplate.turn.template import ChatTemplate
 from untemplate.turn.turn import Turn
 
-__all__ = ["ChatTemplate", "Turn"]
+__all__ = ["ChatTemplate", "Event", "Turn"]

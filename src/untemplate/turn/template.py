@@ -112,7 +112,7 @@ class ChatTemplate:
         options: GrammarOptions | None = None,
         nonce: str = "",
         now: datetime | None = None,
-        **variables: Any,
+        variables: Mapping[str, JSON] | None = None,
     ) -> Turn:
         """The next turn of a conversation.
 
@@ -127,7 +127,7 @@ class ChatTemplate:
             options: how wide the grammar is where JSON leaves a choice.
             nonce: makes the ids of calls unique; without one they follow from the prompt.
             now: for templates that write the date.
-            **variables: what else the template reads, as `enable_thinking`.
+            variables: what else the template reads, as `enable_thinking`.
 
         Raises:
             RequestError: messages, tools or the choice are wrong.
@@ -146,7 +146,8 @@ class ChatTemplate:
             messages = messages[:-1]
         shown = () if tool_choice.mode == "none" else tuple(tools)
         compiled, prepared = self._prepared(messages, shown)
-        given = {**self.analysis.capabilities.variables, **variables}
+        variables = variables or {}
+        given: dict[str, Any] = {**self.analysis.capabilities.variables, **variables}
 
         def render(control: Collection[str]) -> MarkedPrompt:
             return render_marked(
@@ -180,7 +181,7 @@ class ChatTemplate:
         *,
         add_generation_prompt: bool = False,
         now: datetime | None = None,
-        **variables: Any,
+        variables: Mapping[str, JSON] | None = None,
     ) -> str:
         """The text of a whole conversation, as the template writes it."""
         compiled, prepared = self._prepared(_checked(messages), tools)
@@ -189,7 +190,7 @@ class ChatTemplate:
             None if self.dialect.polyfill else [_as_openai(t) for t in tools],
             add_generation_prompt=add_generation_prompt,
             now=now,
-            **{**self.analysis.capabilities.variables, **variables},
+            **{**self.analysis.capabilities.variables, **(variables or {})},
         )
 
     def _prepared(

@@ -95,3 +95,7 @@ class Turn:
     def finish(self, reason: FinishReason = "stop") -> Message:
         """The turn as a message. `reason` is why generation ended, not whether it was complete."""
         return self.reader.finish(reason)
+
+    def finish_events(self) -> list[Event]:
+        """Events of `finish`: what had been held back, and the ends of what was open."""
+        return self.reader.finish_events()
