@@ -124,8 +124,7 @@ def test_a_stream_tells_one_thing_in_each_chunk():
 
 def test_the_last_chunk_has_the_notes_on_all_calls():
     message = Message(tool_calls=(CUT,), end="cut", finish_reason="length")
-    *_, last = writer().end(message)
-    assert json.loads(last)["choices"] == [
+    assert json.loads(writer().last(message))["choices"] == [
         {
             "index": 0,
             "delta": {},
@@ -157,23 +156,7 @@ def test_the_finish_reason_is_length_or_tells_of_calls():
         (Message(tool_calls=(whole,), finish_reason="length"), "length"),
         (Message("x", finish_reason="cancelled"), "stop"),
     ):
-        *_, last = writer().end(message)
-        assert json.loads(last)["choices"][0]["finish_reason"] == reason
-
-
-def test_what_was_held_back_comes_at_the_end():
-    answer = writer()
-    news = Delta("a <", "hm", (CallDelta(0, "call_a", "pay", '{"to": "acct'),))
-    message = Message("a <b", "hm", (CUT, ToolCall(1, "call_b", "ping", "{}")))
-    chunks = [*answer.chunks(news), *answer.end(message)]
-    told = [json.loads(c)["choices"][0]["delta"] for c in chunks]
-    assert "".join(d.get("content", "") for d in told) == message.content
-    assert "".join(d.get("reasoning_content", "") for d in told) == message.reasoning_content
-    calls = [c for d in told for c in d.get("tool_calls", [])]
-    assert [c["function"]["name"] for c in calls if "id" in c] == ["pay", "ping"]
-    for call in message.tool_calls:
-        pieces = [c["function"]["arguments"] for c in calls if c["index"] == call.index]
-        assert "".join(pieces) == call.arguments
+        assert json.loads(writer().last(message))["choices"][0]["finish_reason"] == reason
 
 
 def test_the_usage_chunk_has_no_choices():
@@ -200,12 +183,6 @@ def test_models():
 
 def test_a_continued_message_is_told_without_its_beginning():
     message = Message("Once upon a time", "hm")
-    whole = writer()
-    whole.begin([Delta(reasoning_content="hm"), Delta("Once upon")])
-    told = json.loads(whole.completion(message, Usage()))["choices"][0]["message"]
-    assert told == {"role": "assistant", "content": " a time"}
-    stream = writer()
-    stream.begin([Delta(reasoning_content="hm"), Delta("Once upon")])
-    chunks = [*stream.chunks(Delta(" a")), *stream.end(message)]
-    news = [json.loads(c)["choices"][0]["delta"] for c in chunks]
-    assert news == [{"content": " a"}, {"content": " time"}, {}]
+    before = [Delta(reasoning_content="hm"), Delta("Once upon")]
+    answer = json.loads(writer().completion(message, Usage(), before))
+    assert answer["choices"][0]["message"] == {"role": "assistant", "content": " a time"}

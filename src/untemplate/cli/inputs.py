@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import click
 
@@ -31,7 +31,7 @@ class Request:
     messages: list[dict[str, JSON]]
     tools: tuple[Tool, ...] = ()
     choice: ToolChoice = field(default_factory=ToolChoice)
-    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     continue_final_message: bool = False
 
 

@@ -133,13 +133,14 @@ class ChatEndpoint:
     async def _complete(
         self, writer: AnswerWriter, run: Run[News], scope: Scope, receive: Receive, send: Send
     ) -> None:
+        before: list[Delta] = []
         while True:
             for news in await run.take(timeout_s=self._settings.ping_s):
                 if isinstance(news, _Begun):
-                    writer.begin(news.before)
+                    before = news.before
                 elif isinstance(news, Finished):
                     _check_finished(news)
-                    body = writer.completion(news.message, news.usage)
+                    body = writer.completion(news.message, news.usage, before)
                     await Response(body, media_type="application/json")(scope, receive, send)
                     return
 
@@ -168,12 +169,12 @@ class ChatEndpoint:
 def _frames(news: News, request: ChatRequest, writer: AnswerWriter) -> Iterator[bytes]:
     match news:
         case _Begun():
-            writer.begin(news.before)
+            return
         case Delta():
             yield from writer.chunks(news)
         case Finished():
             _check_finished(news)
-            yield from writer.end(news.message)
+            yield writer.last(news.message)
             if request.include_usage:
                 yield writer.usage(news.usage)
         case _:

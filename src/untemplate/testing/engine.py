@@ -84,6 +84,8 @@ class ScriptedEngine:
         if held := scanner.finish():
             yield _read(turn, held)
         message = turn.finish(reason)
+        if events := turn.finish_events():
+            yield Generated((), b"", tuple(events))
         seed = sampling.seed if sampling and sampling.seed is not None else 0
         yield Finished(message, message.finish_reason, Usage(1, count), Timings(), seed)
 

@@ -72,7 +72,7 @@ class ChatRequest:
     stream: bool = False
     include_usage: bool = False
     continue_final_message: bool = False
-    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     """Further template variables (`enable_thinking`, say)."""
 
 

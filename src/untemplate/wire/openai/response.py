@@ -4,8 +4,7 @@
     writer.completion(message, usage)          the whole answer as JSON bytes
     writer.first()                             then, for a stream: the role,
     writer.chunks(delta)                       the news, each as JSON bytes,
-    writer.end(message)                        what the news had not told, the finish reason,
-    writer.usage(usage)                        the token counts
+    writer.last(message), writer.usage(usage)  the finish reason, the token counts
 
 A chunk tells one thing: text, or the header of one call (index, id, type, name, empty arguments),
 or more arguments of one call; clients exist that look at the first entry only.
@@ -154,19 +153,15 @@ class AnswerWriter:
         self._id = answer_id
         self._model = model
         self._created = created
-        self._content_sent = 0
-        self._reasoning_sent = 0
-        self._arguments_sent: list[int] = []
 
-    def begin(self, before: Iterable[Delta]) -> None:
-        """Takes what a message that is continued had already said; clients have it."""
-        for delta in before:
-            self._content_sent += len(delta.content)
-            self._reasoning_sent += len(delta.reasoning_content)
+    def completion(self, message: Message, usage: Usage, before: Iterable[Delta] = ()) -> bytes:
+        """The whole answer in one object.
 
-    def completion(self, message: Message, usage: Usage) -> bytes:
-        """The whole answer in one object."""
-        text, reasoning = self._new_text(message)
+        `before` is what a message that was continued had already said: it is not said again.
+        """
+        said = list(before)
+        text = message.content[sum(len(d.content) for d in said) :]
+        reasoning = message.reasoning_content[sum(len(d.reasoning_content) for d in said) :]
         calls = [
             _Call(c.id, "function", _Function(c.name, c.arguments), _call_notes(c))
             for c in message.tool_calls
@@ -187,46 +182,28 @@ class AnswerWriter:
     def chunks(self, delta: Delta) -> Iterator[bytes]:
         """The chunks that tell this news; none if there is none."""
         if delta.reasoning_content:
-            self._reasoning_sent += len(delta.reasoning_content)
             yield self._chunk(_Delta(reasoning_content=delta.reasoning_content))
         if delta.content:
-            self._content_sent += len(delta.content)
             yield self._chunk(_Delta(content=delta.content))
         for call in delta.tool_calls:
             yield from self._call_chunks(call)
 
-    def end(self, message: Message) -> Iterator[bytes]:
-        """What was held back until the end, then the finish reason, with what OpenAI can't say."""
-        yield from self.chunks(self._rest(message))
+    def last(self, message: Message) -> bytes:
+        """The chunk with the finish reason, and what OpenAI's format can't say."""
         notes = _choice_notes(message)
         if message.tool_calls:
             notes.tool_calls = [_call_notes(c, place=True) for c in message.tool_calls]
-        yield self._encode((_ChunkChoice(0, _Delta(), _reason(message), notes),))
+        return self._encode((_ChunkChoice(0, _Delta(), _reason(message), notes),))
 
     def usage(self, usage: Usage) -> bytes:
         """The chunk without choices that ends a stream if `include_usage` was asked for."""
         return self._encode((), _usage(usage))
 
-    def _rest(self, message: Message) -> Delta:
-        """What the message has and the chunks had not; deltas only append, so it is all ends."""
-        sent = self._arguments_sent
-        calls = [CallDelta(c.index, c.id, c.name, c.arguments) for c in message.tool_calls]
-        for i, length in enumerate(sent):
-            calls[i] = CallDelta(i, arguments=calls[i].arguments[length:])
-        return Delta(*self._new_text(message), tuple(calls))
-
-    def _new_text(self, message: Message) -> tuple[str, str]:
-        """Content and reasoning that the client does not have."""
-        reasoning = message.reasoning_content[self._reasoning_sent :]
-        return message.content[self._content_sent :], reasoning
-
     def _call_chunks(self, call: CallDelta) -> Iterator[bytes]:
         if call.id is not None:
-            self._arguments_sent.append(0)
             function = _Function(call.name or "", "")
             yield self._call_chunk(_CallChunk(call.index, call.id, "function", function))
         if call.arguments:
-            self._arguments_sent[call.index] += len(call.arguments)
             function = _Function(arguments=call.arguments)
             yield self._call_chunk(_CallChunk(call.index, function=function))
 
