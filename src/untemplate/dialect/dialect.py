@@ -170,6 +170,10 @@ class History:
     frames: tuple[Frame, ...]
     openings: tuple[Opening, ...] = ()
     """What may follow the header, for reading a turn as history writes it."""
+    edges: tuple[Edge, ...] = ()
+    """What only history writes between two blocks: one turn as two, say."""
+    after: str = ""
+    """What the template writes behind the stop of every turn: the header of the next."""
     blank: tuple[Field, ...] = ()
     """Fields that count as absent when they hold nothing but white space."""
     counts_earlier_calls: bool = False

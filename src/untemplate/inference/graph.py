@@ -6,8 +6,9 @@ what is known: text that leads from the header into a call also leads there from
 closes reasoning before content closes it before a call. What prompts tell is in `openings`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from untemplate.dialect import (
     END,
@@ -51,7 +52,15 @@ def build_dialect(
     if reasoning is not None:
         blocks["reasoning"] = TextBlock("reasoning")
     _complete(graph, blocks, histories[0], reasoning)
-    histories = [replace(h, openings=tuple(openings_of(h))) for h in histories]
+    histories = [
+        replace(
+            h,
+            openings=tuple(openings_of(h)),
+            edges=tuple(_only_in_history(h, stops)),
+            after=stops.next_header,
+        )
+        for h in histories
+    ]
     edges = graph.finish()
     return Dialect(
         blocks=blocks,
@@ -120,6 +129,15 @@ class _Graph:
             shape = (source, target, " ".join(marks(literal)))
             out.setdefault(shape, Edge(source, target, literal, evidence))
         return tuple(out.values())
+
+
+def _only_in_history(history: History, stops: Stops) -> Iterator[Edge]:
+    """What history writes between blocks and a model does not."""
+    for frame in history.frames:
+        for number, (part, following) in enumerate(pairwise(frame.parts)):
+            literal = frame.literals[number + 1]
+            if stops.splits(literal, history.header, part.block, following.block):
+                yield Edge(part.block, following.block, literal)
 
 
 def _seen_reasoning(graph: _Graph, histories: Sequence[History]) -> Reasoning | None:

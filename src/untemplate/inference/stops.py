@@ -36,8 +36,7 @@ class Stops:
         tail = _without(tail, self.next_header)
         last = source == "reasoning"
         places = [at for s in self.texts if (at := tail.rfind(s) if last else tail.find(s)) >= 0]
-        kept = tail[: max(places) if last else min(places)] if places else tail
-        return kept if kept.strip() else ""
+        return tail[: max(places) if last else min(places)] if places else tail
 
     def splits(self, literal: str, header: str, source: str, target: str) -> bool:
         """Whether a literal ends one turn and opens the next, between content and calls."""
