@@ -105,6 +105,28 @@ ENDLESS = {
     "sum of lists": "{% set l = [[1] * 1000] * 1000 %}{{ l | sum(start=[]) | length }}",
     "int of digits": "{{ ('f' * 1000000) | int(base=16) }}",
     "round": "{{ 1 | round(1000000000, 'ceil') }}",
+    "constant": "{{ 0x" + "f" * 300_000 + " }}",
+    # keys whose hashes are alike
+    "integers": "{% set d = {} %}{% for i in range(99999) %}"
+    "{% set _ = d.update({i * 2305843009213693951: i}) %}{% endfor %}",
+    "tuples": "{% set ns = namespace(l=[()]) %}{% for i in range(20) %}{% set m = [] %}"
+    "{% for t in ns.l %}{% set _ = m.append(t + (-1,)) %}{% set _ = m.append(t + (-2,)) %}"
+    "{% endfor %}{% set ns.l = m %}{% set d = {} %}{% for t in m %}{% set _ = d.update({t: 1}) %}"
+    "{% endfor %}{% endfor %}",
+    "tuples at once": "{% set ns = namespace(l=[()]) %}{% for i in range(20) %}{% set m = [] %}"
+    "{% for t in ns.l %}{% set _ = m.append(t + (-1,)) %}{% set _ = m.append(t + (-2,)) %}"
+    "{% endfor %}{% set ns.l = m %}{% set p = [] %}{% for t in m %}{% set _ = p.append((t, 1)) %}"
+    "{% endfor %}{% for j in range(9) %}{% set d = dict(p) %}{% endfor %}{% endfor %}",
+    "tuples made unique": "{% set ns = namespace(l=[()]) %}{% for i in range(20) %}{% set m = [] %}"
+    "{% for t in ns.l %}{% set _ = m.append(t + (-1,)) %}{% set _ = m.append(t + (-2,)) %}"
+    "{% endfor %}{% set ns.l = m | unique %}{% endfor %}",
+    "literal": "{% for i in range(99999) %}{% set d = {"
+    + ", ".join(
+        f"({', '.join('-2' if n >> b & 1 else '-1' for b in range(8))}): 1" for n in range(256)
+    )
+    + "} %}{% endfor %}",
+    "deep key": "{% set ns = namespace(x=()) %}{% for i in range(30000) %}{% set ns.x = (ns.x,) %}"
+    "{% endfor %}{{ {ns.x: 1} }}",
     # values that share parts
     "shared printed": shared("{{ x }}"),
     "shared as JSON": shared("{{ x | tojson }}"),
@@ -182,6 +204,13 @@ ENDLESS = {
     "separators": "{{ (range(100000) | list) | tojson(separators=('x' * 100000, 'y')) }}",
     "from_json": "{% set x = '[' ~ ('[],' * 200000) ~ '1]' %}{{ x | from_json | length }}",
     "from_json deep": "{{ ('[' * 50000) | from_json }}",
+    "search backwards": "{% set x = 'a' * 500000 %}{{ x.rfind('a' * 100000 ~ 'b' ~ 'a' * 100000) }}",
+    "rsplit": "{% set x = 'a' * 50000 %}{% for i in range(99999) %}"
+    "{% set y = x.rsplit('aaaaaaaaaabaaaaaaaaaaaaaa') %}{% endfor %}",
+    "strip": "{% set x = 'é' * 500000 %}{{ x.strip('a' * 100000 ~ 'é') }}",
+    "trim": "{% set x = 'é' * 500000 %}{{ x | trim('a' * 100000 ~ 'é') }}",
+    "percent signs": "{% for i in range(99) %}{% set x = ('%%' * 30000) % () %}{% endfor %}",
+    "shared replaced": shared("{{ 'x' | replace(x, 'y') }}"),
     "date": "{{ strftime_now('%Y' * 1000) }}",
     # sources
     "50 MB": "x" * 50_000_000,
@@ -234,6 +263,7 @@ REFUSED = {
     "encode": "{{ 'a'.encode() }}",
     "to_bytes": "{{ (5).to_bytes(1000000000, 'big') }}",
     "range": "{{ range(10 ** 9) | list | length }}",
+    "hooks of from_json": "{{ '{}' | from_json(object_hook=raise_exception) }}",
     "lipsum": "{{ lipsum(1000000) }}",
     "striptags": "{{ ('<!--' * 100000) | striptags }}",
     "shared as index": shared("{{ {}[x].y }}"),
@@ -243,7 +273,6 @@ REFUSED = {
     "twenty loops": "{% for a in [1] %}" * 50 + END * 50,
     "hundred ifs": "{% if a %}" * 150 + "{% endif %}" * 150,
     "long integer": "{{ " + "9" * 300_000 + " }}",
-    "long hexadecimal": "{{ 0x" + "f" * 300_000 + " }}",
     "many comments": "{#" * 100_000,
     "unclosed": "{% if 1 %}" * 50,
     "no string": "{{ 'abc }}",

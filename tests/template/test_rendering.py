@@ -65,6 +65,12 @@ def test_json(expression, text):
     assert render("{{ " + expression + " }}") == text
 
 
+def test_numbers_of_any_size_are_printed():
+    source = "{{ messages[0].n }}{{ messages[0] | tojson }}{{ messages[0].n == messages[0].n }}"
+
+    assert render(source, [{"n": 10**300}]) == f'{10**300}{{"n": {10**300}}}True'
+
+
 def test_generation_and_loop_controls():
     source = (
         "{% for m in messages %}{% generation %}{% set x = m.content %}{{ x }}{% break %}"

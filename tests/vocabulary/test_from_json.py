@@ -256,5 +256,5 @@ def test_ids_that_the_library_changes(read):
     v = read(byte_level_file(added_tokens=[added(300, "<|end|>", special=True)]))
     assert v.encode is not None
 
-    with pytest.raises(VocabularyError, match="tokenizers does not give '<|end|>' the id 300"):
+    with pytest.raises(VocabularyError, match=r"does not give '<.end.>' the id 300"):
         v.encode("a", special=True)

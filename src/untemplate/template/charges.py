@@ -18,6 +18,7 @@ __all__ = [
     "FREE_FILTERS",
     "FREE_METHODS",
     "FREE_TESTS",
+    "HASHING_METHODS",
     "METHODS",
     "ORDERING_FILTERS",
     "REMOVED_FILTERS",
@@ -75,6 +76,9 @@ FREE_METHODS = frozenset(
 )
 """Methods whose work does not grow with the value they belong to."""
 
+HASHING_METHODS = frozenset({"dict", "setdefault", "update"})
+"""Each key that is added may be compared with all that are there, if their hashes are alike."""
+
 
 MOST_WIDTH = 4096
 """Largest width, precision or indentation."""
@@ -107,10 +111,9 @@ def _check_arithmetic(operator: str, left: float, right: float) -> None:
             check_int(number)
     if operator == "**" and isinstance(left, int) and isinstance(right, int):
         # x ** n has at most n times the bits of x.
-        if left.bit_length() * right > MOST_BITS:
-            raise LimitError(f"the template makes an integer of more than {MOST_BITS} bits")
-    elif operator == "*" and isinstance(left, int) and isinstance(right, int):
-        check_int(left * right)
+        check_int(1 << min(max(0, left.bit_length() * right - 1), MOST_BITS))
+    elif operator in ("+", "-", "*") and isinstance(left, int) and isinstance(right, int):
+        check_int(left * right if operator == "*" else abs(left) + abs(right))
 
 
 def charge_method(
@@ -122,6 +125,10 @@ def charge_method(
     meter.spend(_weigh_all(meter, args, kwargs) + ITEM)
     if isinstance(owner, str) and name in _METHOD_GROWTH:
         meter.spend(_METHOD_GROWTH[name](_Use(meter, owner, args, kwargs)))
+    elif name in HASHING_METHODS:
+        added = len(args[0]) if args and isinstance(args[0], Sized) and name != "setdefault" else 1
+        present = len(owner) if isinstance(owner, dict) else 0  # pyright: ignore[reportUnknownArgumentType]
+        meter.spend((present + added) * added)
     elif name in ("count", "index", "remove", "sort"):
         weight = meter.weigh(owner)
         meter.spend(weight * _rounds(weight) if name == "sort" else weight)
@@ -142,14 +149,13 @@ def charge_filter(
         return
     weight = meter.weigh(value)
     meter.spend(STEP + weight * SLOW_FILTERS.get(name, 1))
+    meter.spend(given)
     if name in _GROWTH:
-        meter.spend(given + _GROWTH[name](_Use(meter, value, args, kwargs)))
+        meter.spend(_GROWTH[name](_Use(meter, value, args, kwargs)))
     elif name in ORDERING_FILTERS:
         # A text is a list of characters to these.
         weight = weight * ITEM if is_text else weight
         meter.spend(weight * _rounds(weight) + given * items)
-    else:
-        meter.spend(given)
 
 
 def charge_result(meter: Meter, result: object) -> Any:
@@ -206,6 +212,7 @@ def _width(digits: str) -> int:
 
 
 def _printf_weight(meter: Meter, template: str, arguments: object) -> int:
+    meter.spend(template.count("%") * ITEM)
     places: list[tuple[str, str]] = _PERCENT.findall(template)
     if any("*" in place for place in places):
         raise LimitError("the template formats with `*` as a width; write the width out")
@@ -267,6 +274,16 @@ def _join_with(use: _Use) -> int:
     return (ITEM + len(use.value)) * len(items) if isinstance(items, Sized) else 0
 
 
+def _search_back(use: _Use) -> int:
+    """Python searches backwards by trying every place."""
+    return len(use.text) * (1 + use.meter.weigh(use.argument(0, "sep")) // 4)
+
+
+def _strip(use: _Use) -> int:
+    """Each character may be looked up in all that are taken off."""
+    return len(use.text) * (1 + use.meter.weigh(use.argument(0, "chars") or "") // 16)
+
+
 def _indent(use: _Use) -> int:
     width = use.argument(0, "width")
     each = use.meter.weigh(width) if isinstance(width, str) else use.width(0, "width", 4)
@@ -319,6 +336,7 @@ _GROWTH: dict[str, Callable[[_Use], int]] = {
     "round": _round,
     "slice": _groups,
     "sum": _sum,
+    "trim": _strip,
     "wordwrap": _wrap,
 }
 _METHOD_GROWTH: dict[str, Callable[[_Use], int]] = {
@@ -326,7 +344,14 @@ _METHOD_GROWTH: dict[str, Callable[[_Use], int]] = {
     "expandtabs": _expand,
     "join": _join_with,
     "ljust": _pad,
+    "lstrip": _strip,
     "replace": _replace,
+    "rfind": _search_back,
+    "rindex": _search_back,
     "rjust": _pad,
+    "rpartition": _search_back,
+    "rsplit": _search_back,
+    "rstrip": _strip,
+    "strip": _strip,
     "zfill": _pad,
 }

@@ -23,7 +23,7 @@ from jinja2.runtime import markup_join
 from jinja2.visitor import NodeTransformer
 
 from untemplate.errors import LimitError
-from untemplate.template.meter import STEP
+from untemplate.template.meter import MOST_BITS, STEP
 
 __all__ = ["instrument", "str_join"]
 
@@ -74,6 +74,12 @@ class _Charges(NodeTransformer):
             )
         if isinstance(node, nodes.Name):
             self.names.add(node.name)
+        elif isinstance(node, nodes.Const) and type(node.value) is int:
+            if node.value.bit_length() > MOST_BITS:
+                raise LimitError(
+                    f"a number of more than {MOST_BITS} bits",
+                    place=f"template line {node.lineno}",
+                )
         elif isinstance(node, _Branch):
             self.branches += 1
         return super().visit(node, *args, **kwargs)
@@ -142,6 +148,8 @@ def _weight(node: nodes.Node) -> int:
     if isinstance(node, nodes.TemplateData):
         return NODE + len(node.data)
     own = CALL if isinstance(node, nodes.Call) else NODE
+    if isinstance(node, nodes.Dict):
+        own += len(node.items) ** 2
     repeated = ("body",) if isinstance(node, _Stepped) else ()
     return own + sum(map(_weight, node.iter_child_nodes(exclude=repeated)))
 

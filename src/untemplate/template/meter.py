@@ -32,8 +32,10 @@ ITEM = 16
 """Units for one item of a container, or one number."""
 STEP = 64
 """Units for one round of a loop, before what its body holds."""
-MOST_BITS = 4096
-"""Integers above this size are refused: their arithmetic is not constant work."""
+MOST_BITS = 64
+"""Larger integers are printed but not computed with. (Their hashes are easily made to collide.)"""
+MOST_DEPTH = 500
+"""Deepest nesting of a value that is printed, compared or used as a key."""
 LARGE = 4096
 """Characters from which on a string is counted as long as it lives."""
 
@@ -124,33 +126,39 @@ class Meter:
         if kind in _FIXED:
             return ITEM
         if kind is int:
-            return check_int(cast("int", value)).bit_length() // 3 + ITEM
+            return ITEM + cast("int", value).bit_length() // 3
         return self._weigh_deep(value)
 
     def _weigh_deep(self, value: object) -> int:
-        total = 0
+        """Level by level, so that C code which follows a value later can't recurse too deeply."""
+        total, depth = 0, 0
         most = min(self.at_once, self.left) + 1
-        waiting: list[object] = [value]
-        while waiting and total <= most:
-            each = waiting.pop()
-            total += ITEM
-            if isinstance(each, str):
-                total += len(each)
-            elif isinstance(each, dict):
-                mapping = cast("dict[object, object]", each)
-                total += len(mapping) * ITEM
-                if total <= most:
-                    waiting.extend(mapping.keys())
-                    waiting.extend(mapping.values())
-            elif isinstance(each, range):
-                total += len(each) * ITEM
-            elif isinstance(each, _CONTAINERS):
-                items = cast("list[object]", each)
-                total += len(items) * ITEM
-                if total <= most:
-                    waiting.extend(items)
-            elif isinstance(each, int):
-                total += check_int(each).bit_length() // 3
+        level = [value]
+        while level and total <= most:
+            if depth > MOST_DEPTH:
+                raise LimitError(f"the template makes a value nested more than {MOST_DEPTH} deep")
+            depth += 1
+            below: list[object] = []
+            for each in level:
+                total += ITEM
+                if isinstance(each, str):
+                    total += len(each)
+                elif isinstance(each, int):
+                    total += each.bit_length() // 3
+                elif isinstance(each, range):
+                    total += len(each) * ITEM
+                elif isinstance(each, dict):
+                    mapping = cast("dict[object, object]", each)
+                    total += len(mapping) * ITEM
+                    if total <= most:
+                        below.extend(mapping.keys())
+                        below.extend(mapping.values())
+                elif isinstance(each, _CONTAINERS):
+                    items = cast("list[object]", each)
+                    total += len(items) * ITEM
+                    if total <= most:
+                        below.extend(items)
+            level = below
         return total
 
 
@@ -160,7 +168,7 @@ def is_view(value: object) -> bool:
 
 
 def check_int(value: int) -> int:
-    """The integer, unless arithmetic with it would take more than constant time."""
+    """The integer, unless it is too large to compute with."""
     if value.bit_length() > MOST_BITS:
-        raise LimitError(f"the template makes an integer of more than {MOST_BITS} bits")
+        raise LimitError(f"the template computes with an integer of more than {MOST_BITS} bits")
     return value

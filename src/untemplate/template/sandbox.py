@@ -112,7 +112,9 @@ class _EscapeFormatter(_MeteredFields, SandboxedEscapeFormatter):
 
 
 class _Dict:
-    """The global `dict`: a function, so that there is no type to climb from."""
+    """The global `dict`: an object that can be called, so that there is no type to climb from."""
+
+    __name__ = "dict"
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -159,7 +161,7 @@ class MeteredEnvironment(SandboxedEnvironment):
         names.update(dict=_Dict(), namespace=_Namespace, raise_exception=_refuse)
         del names["lipsum"]
         self.globals = self._names = names
-        self.filters |= {"tojson": _tojson, "from_json": json.loads}
+        self.filters |= {"tojson": _tojson, "from_json": _from_json}
         self.filters = {
             **{
                 name: _charged_filter(name, function)
@@ -361,6 +363,10 @@ def _tojson(  # noqa: PLR0917 - templates pass them by position
         meter.spend(len(piece) + ITEM)
         pieces.append(piece)
     return "".join(pieces)
+
+
+def _from_json(text: str) -> Any:
+    return json.loads(text)
 
 
 def _as_list(value: object) -> list[Any]:
