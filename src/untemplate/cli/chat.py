@@ -11,6 +11,7 @@ while the model writes stops it; at the prompt, Ctrl-D or Ctrl-C ends.
 import re
 import secrets
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import IO, assert_never
 
@@ -87,7 +88,9 @@ def _reply(
     max_tokens: int | None,
 ) -> Message:
     """One turn of the model, shown as it comes."""
-    turn = loaded.template.turn(messages, tools=tools, nonce=secrets.token_hex(12))
+    turn = loaded.template.turn(
+        messages, tools=tools, nonce=secrets.token_hex(12), now=datetime.now().astimezone()
+    )
     screen = _Screen()
     for event in loaded.engine.generate(turn, max_tokens=max_tokens, sampling=sampling):
         match event:

@@ -9,6 +9,7 @@ The same text gives the same object, ids included. Nothing that a model wrote is
 import hashlib
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
@@ -47,6 +48,7 @@ def command(
         tools=load_tools(tools) if tools else asked.tools,
         tool_choice=asked.choice,
         nonce=hashlib.sha256(written).hexdigest()[:24],
+        now=datetime.now().astimezone(),
         variables=asked.variables,
     )
     turn.feed(written)

@@ -12,6 +12,7 @@ message as the template writes it, from where its prompt ends: what `parse` read
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -33,31 +34,33 @@ def command(template: Path, dialect: Path | None) -> None:
     """
     request = load_request(sys.stdin.buffer)
     opened = ChatTemplate.open(template, dialect=dialect)
+    now = datetime.now().astimezone()
     is_answer = request.messages[-1].get("role") == "assistant"
     if is_answer and not request.continue_final_message:
-        text = _answer(opened, request)
+        text = _answer(opened, request, now)
     else:
-        text = _prompt(opened, request)
+        text = _prompt(opened, request, now)
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
 
-def _prompt(template: ChatTemplate, request: Request) -> str:
+def _prompt(template: ChatTemplate, request: Request, now: datetime) -> str:
     turn = template.turn(
         request.messages,
         tools=request.tools,
         tool_choice=request.choice,
         continue_final_message=request.continue_final_message,
+        now=now,
         variables=request.variables,
     )
     return turn.prompt
 
 
-def _answer(template: ChatTemplate, request: Request) -> str:
+def _answer(template: ChatTemplate, request: Request, now: datetime) -> str:
     asked = replace(request, messages=request.messages[:-1])
-    whole = template.render(request.messages, request.tools, variables=request.variables)
-    before = template.render(asked.messages, request.tools, variables=request.variables)
+    whole = template.render(request.messages, request.tools, now=now, variables=request.variables)
+    before = template.render(asked.messages, request.tools, now=now, variables=request.variables)
     prompts = [before + p.text for p in template.dialect.prompts]
-    return _behind(whole, [_prompt(template, asked), *prompts])
+    return _behind(whole, [_prompt(template, asked, now), *prompts])
 
 
 def _behind(whole: str, beginnings: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import assert_never
 
 from starlette.responses import Response
@@ -108,6 +109,7 @@ class ChatEndpoint:
                 add_generation_prompt=not request.continue_final_message,
                 continue_final_message=request.continue_final_message,
                 nonce=nonce,
+                now=datetime.now().astimezone(),
                 variables=request.variables,
             )
             events = self._served.engine.generate(
