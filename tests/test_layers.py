@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "turn": CORE,
     "wire": ["message"],
     "engines": ["message", "vocabulary", "constrain", "turn", "wire"],
-    "loop": ["message", "budget", "turn", "engines", "wire"],
+    "loop": ["message", "vocabulary", "reader", "budget", "turn", "engines", "wire"],
     "server": ALL,
     "integrations": ALL,
     "cli": [*ALL, "testing"],

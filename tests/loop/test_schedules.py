@@ -29,6 +29,7 @@ from untemplate.loop import (
 )
 from untemplate.message import ToolCall
 from untemplate.testing.function_model import FunctionModel, stream, written
+from untemplate.testing.scripted_model import Cut, ScriptedModel
 
 EFFECTS = ["read", "idempotent", "write", "destructive"]
 ENDINGS = ["ok"] * 8 + ["raise", "refuse", "exit", "hang", "stubborn", "big", "bad", "quit"]
@@ -147,6 +148,26 @@ def make_model(rng, tools):
     return FunctionModel(reply)
 
 
+def make_script(rng, tools):
+    """Raw text in a real dialect, cut at random bytes; what comes after a cut may go on with it."""
+    numbers = itertools.count(10)
+    script = []
+    for _ in range(15):
+        calls = [make_call(rng, numbers, i, tools) for i in range(rng.choice([0, 1, 2, 3, 6]))]
+        text = "so\n" + "\n".join(
+            f'<tool_call>\n{{"name": "{c.name}", "arguments": {c.arguments}}}\n</tool_call>'
+            for c in calls
+        )
+        data = text.encode()
+        if rng.random() < 0.4:
+            size = rng.randrange(1, len(data))
+            script.append(Cut(data[:size]))
+            script += [data[size:]] if rng.random() < 0.5 else []
+        else:
+            script.append(data)
+    return ScriptedModel(*script, "done", "done", piece=rng.choice([1, 5, 50]))
+
+
 def rest(call):
     return call.name, call.arguments, call.closing, call.state
 
@@ -170,7 +191,8 @@ async def play_schedule(seed):
             return False
         return True
 
-    loop = ToolLoop(make_model(rng, tools), tools, limits=limits, approve=approve)
+    model = rng.choice([make_model, make_script])(rng, tools)
+    loop = ToolLoop(model, tools, limits=limits, approve=approve)
     run = loop.run(USER)
     events = []
 

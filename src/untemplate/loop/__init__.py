@@ -24,6 +24,7 @@ from untemplate.loop.events import (
     ToolProgress,
     ToolStarted,
 )
+from untemplate.loop.local import LocalModel
 from untemplate.loop.loop import Run, ToolLoop
 from untemplate.loop.model import Chat, ChatMessage, Model, ModelItem, Reply, Request
 from untemplate.loop.outcome import Detail, Outcome, Status
@@ -50,6 +51,7 @@ __all__ = [
     "HostTool",
     "Ledger",
     "Limits",
+    "LocalModel",
     "LoopEvent",
     "MemoryLedger",
     "Model",

@@ -54,9 +54,14 @@ class Written:
 
 
 def is_cut(message: Message) -> bool:
-    """Whether the reply, or a call in it, has not ended by itself."""
-    return message.end in ("cut", "forced") or any(
-        c.state in ("cut", "forced") for c in message.tool_calls
+    """Whether the reply, or a call in it, has not ended by itself.
+
+    A reply may be cut between two calls, where nothing is open: then only the reason tells.
+    """
+    return (
+        message.finish_reason == "length"
+        or message.end in ("cut", "forced")
+        or any(c.state in ("cut", "forced") for c in message.tool_calls)
     )
 
 
