@@ -66,7 +66,7 @@ class TextConstraint:
         self.remaining_seen = []
 
     @property
-    def finished(self):
+    def is_finished(self):
         return self.at == len(self.ids)
 
     def fill(self, row, remaining=None):

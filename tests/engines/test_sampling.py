@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from untemplate.engines.sampling import Sampler, Sampling, apply_mask, mask_words, uniform
+from untemplate.constrain import apply_mask, mask_words
+from untemplate.engines.sampling import Sampler, Sampling, uniform
 from untemplate.errors import EngineError, RequestError
 
 SIZE = 300

@@ -26,6 +26,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from untemplate.constrain import apply_mask, mask_words
 from untemplate.engines.events import (
     Batch,
     DrivenConstraint,
@@ -40,7 +41,7 @@ from untemplate.engines.events import (
     Timings,
     never,
 )
-from untemplate.engines.sampling import Sampler, Sampling, apply_mask, mask_words
+from untemplate.engines.sampling import Sampler, Sampling
 from untemplate.engines.stops import StopScanner
 from untemplate.errors import RequestError
 from untemplate.message import FinishReason, Usage
@@ -277,7 +278,7 @@ class _Writer:
         if self._constraint is not None:
             started = perf_counter()
             self._constraint.advance(token_id)
-            is_end = is_end or self._constraint.finished
+            is_end = is_end or self._constraint.is_finished
             self.timings.advance_s += perf_counter() - started
         if token_id not in self._ends:
             self._read(self._scanner.feed(self._vocabulary.tokens[token_id]))

@@ -17,7 +17,6 @@ forced tokens, for which nothing is drawn, don't shift the later ones.
 
 import math
 import secrets
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from untemplate.errors import EngineError, RequestError
 
-__all__ = ["Sampler", "Sampling", "apply_mask", "mask_words", "uniform"]
+__all__ = ["Sampler", "Sampling", "uniform"]
 
 _RANGES: dict[str, tuple[float, float]] = {
     "temperature": (0.0, 100.0),
@@ -156,19 +155,6 @@ def _mix(x: int) -> int:
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK64
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK64
     return x ^ (x >> 31)
-
-
-def mask_words(size: int) -> int:
-    """How many int32 words a mask over `size` tokens has."""
-    return (size + 31) // 32
-
-
-def apply_mask(row: NDArray[np.float32], mask: NDArray[np.int32]) -> None:
-    """Sets the logits of all tokens to -inf whose bit (t % 32 of word t // 32) is 0."""
-    if sys.byteorder == "big":
-        mask = mask.byteswap()
-    refused = np.unpackbits(~mask.view(np.uint8), count=row.size, bitorder="little")
-    np.copyto(row, np.float32(-np.inf), where=refused.view(np.bool_))
 
 
 def _filtered(

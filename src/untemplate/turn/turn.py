@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from untemplate.dialect import Dialect
-from untemplate.errors import VocabularyError
+from untemplate.errors import RequestError, VocabularyError
 from untemplate.grammar import Grammar
 from untemplate.message import FinishReason, Message
 from untemplate.reader import Event, Reader
@@ -85,7 +85,11 @@ class Turn:
             from untemplate.constrain import compile_grammar  # noqa: PLC0415  numpy is heavy
 
             self._constraint = compile_grammar(self.grammar, vocabulary).constraint()
-            self._constraint.feed(self._written)
+            if self._written and not self._constraint.feed(self._written):
+                raise RequestError(
+                    "what is to be continued is not what tools and tool_choice allow",
+                    place="continue_final_message",
+                )
         return self._constraint
 
     def feed(self, data: bytes) -> list[Event]:
