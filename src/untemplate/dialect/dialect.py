@@ -130,9 +130,16 @@ Field = Literal["reasoning", "content", "calls"]
 """A part of a message."""
 
 Trim = Literal[
-    "", "strip", "lstrip", "rstrip", "strip newlines", "lstrip newlines", "rstrip newlines"
+    "",
+    "strip",
+    "lstrip",
+    "rstrip",
+    "strip newlines",
+    "lstrip newlines",
+    "rstrip newlines",
+    "last newline",
 ]
-"""Which white space at the edges of a text is not written."""
+"""Which white space at the edges of a text is not written; `last newline`: one at its end."""
 
 
 @dataclass(frozen=True, slots=True)

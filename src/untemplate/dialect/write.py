@@ -27,6 +27,7 @@ TRIMS: Mapping[Trim, Callable[[str], str]] = {
     "strip newlines": lambda text: text.strip("\n"),
     "lstrip newlines": lambda text: text.lstrip("\n"),
     "rstrip newlines": lambda text: text.rstrip("\n"),
+    "last newline": lambda text: text.removesuffix("\n"),
 }
 
 

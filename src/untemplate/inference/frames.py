@@ -19,7 +19,7 @@ from untemplate.inference.words import Probe, calls_of_strings
 __all__ = ["learn_history"]
 
 _BLOCKS: Mapping[Field, str] = {"reasoning": "reasoning", "content": "content", "calls": "call"}
-_EDGES = (" \n ", "\n \n", "\n")
+_EDGES = (" \n ", "\n \n", "\n\n")
 
 
 @dataclass(frozen=True, slots=True)
