@@ -34,6 +34,7 @@ def command(
 ) -> None:
     """Serve a model to OpenAI clients. Without --model a small one is fetched once."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
     loaded = load(
         model, chat_template, dialect, context=context, threads=threads, sequences=parallel
     )

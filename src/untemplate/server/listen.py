@@ -40,6 +40,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
+        bound.listen()  # from here on clients wait instead of being turned away
     except OSError as error:
         bound.close()
         raise RequestError(
