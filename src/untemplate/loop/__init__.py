@@ -26,6 +26,7 @@ from untemplate.loop.events import (
 )
 from untemplate.loop.local import LocalModel
 from untemplate.loop.loop import Run, ToolLoop
+from untemplate.loop.mcp import McpTools
 from untemplate.loop.model import Chat, ChatMessage, Model, ModelItem, Reply, Request
 from untemplate.loop.outcome import Detail, Outcome, Status
 from untemplate.loop.remote import RemoteModel
@@ -53,6 +54,7 @@ __all__ = [
     "Limits",
     "LocalModel",
     "LoopEvent",
+    "McpTools",
     "MemoryLedger",
     "Model",
     "ModelItem",
