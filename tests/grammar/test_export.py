@@ -23,6 +23,14 @@ WEATHER = Tool(
         "required": ["city"],
     },
 )
+PLAIN = Tool(
+    "get_weather",
+    parameters={
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    },
+)
 DECLARED = GrammarOptions(key_order="declared")
 
 
@@ -56,7 +64,7 @@ CALL = hermes_call('{"city": "Paris"}')
 
 @pytest.mark.parametrize("name", dialects.ALL)
 def test_every_dialect_compiles(exported, name):
-    with exported(dialects.ALL[name]) as engine:
+    with exported(dialects.ALL[name], [PLAIN]) as engine:
         assert engine.allowed()
 
 
@@ -78,7 +86,11 @@ def test_every_dialect_compiles(exported, name):
         (hermes_call('{"city": "x", "unit": "F"}'), True),
         (hermes_call('{\n  "city": "x",\n  "days": -3\n}'), True),
         (hermes_call('{"unit": "F", "city": "x"}'), False),
+        (hermes_call('{"c\\u0069ty": "x", "unit": "\\u0046"}'), True),
+        (hermes_call('{"city": "x", "days": -0}'), True),
         (hermes_call('{"city": "x", "days": 121}'), False),
+        (hermes_call('{"city": "x", "days": -4}'), False),
+        (hermes_call('{"city": "x", "days": 1.0}'), False),
         (hermes_call('{"city": "x", "unit": "K"}'), False),
         (hermes_call('{"city": "x", "more": 1}'), False),
         (hermes_call(json.dumps({"city": 'q"\\\n\t\u00e9\u2028😀'})), True),
@@ -130,6 +142,23 @@ def test_law_13_choice(exported, choice, nothing, one, two):
 def test_a_raw_value_goes_up_to_its_closer(exported):
     before = "<tool_call>\n<function=get_weather>\n<parameter=city>\n"
     after = "\n</parameter>\n</function>\n</tool_call>"
-    with exported(dialects.CODER) as engine:
+    with exported(dialects.CODER, [PLAIN]) as engine:
         assert engine.accepts(f'{before}a "b" </param\n\n<{after}'.encode())
         assert not engine.accepts(f"{before}a{after}{after}".encode())
+
+
+def test_llguidance_takes_markers_by_token_id():
+    names = ("<tool_call>", "</tool_call>", "<|im_end|>")
+    special = {name: 257 + n for n, name in enumerate(names)}
+    grammar = build_grammar(dialects.HERMES, [WEATHER], options=DECLARED)
+    opened, closed = [special["<tool_call>"]], [special["</tool_call>"]]
+    inner = b'\n{"name": "get_weather", "arguments": {"city": "</tool_call>"}}\n'
+    with LarkEngine(grammar.lark(special).text, special=names) as engine:
+        assert engine.accepts(b"text")
+        assert engine.accepts([*opened, *inner, *closed])
+        assert engine.accepts(
+            [*b"text ", *opened, *inner, *closed, *b"\n", *opened, *inner, *closed]
+        )
+        assert not engine.accepts(CALL.encode())
+        assert not engine.accepts(b"text <tool_call>")
+        assert not engine.accepts([*b"text", *closed])

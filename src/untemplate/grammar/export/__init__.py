@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from untemplate.grammar.build import Grammar
 from untemplate.grammar.export.lark import print_lark
 from untemplate.grammar.export.notation import MOST_REPEATS, print_rules
+from untemplate.grammar.export.notes import Note, Notes
 from untemplate.grammar.export.turn import turn_rules
-from untemplate.grammar.export.values import Note, ValueWriter
 
 __all__ = ["Export", "Note", "to_ebnf", "to_gbnf", "to_lark", "to_structural_tag"]
 
@@ -31,9 +31,9 @@ class Export:
 
 def to_gbnf(grammar: Grammar) -> Export:
     """The grammar for llama.cpp; its own end token ends the text."""
-    values = ValueWriter(grammar.options, most_repeats=MOST_REPEATS)
-    text = print_rules(turn_rules(grammar, values))
-    return Export(text, tuple(values.notes))
+    notes = Notes()
+    text = print_rules(turn_rules(grammar, notes, most_repeats=MOST_REPEATS))
+    return Export(text, notes.all())
 
 
 def to_ebnf(grammar: Grammar) -> Export:
@@ -56,6 +56,6 @@ def to_lark(grammar: Grammar, special: Mapping[str, int] | None = None) -> Expor
         special: text -> id of each token that stands for itself (`Vocabulary.special`); llguidance
             tells such a token from text that spells it.
     """
-    values = ValueWriter(grammar.options, most_repeats=10**9)
-    text = print_lark(turn_rules(grammar, values), special or {})
-    return Export(text, tuple(values.notes))
+    notes = Notes()
+    rules = turn_rules(grammar, notes, most_repeats=MOST_REPEATS)
+    return Export(print_lark(rules, special or {}), notes.all())

@@ -1,16 +1,20 @@
-r"""JSON without a schema, as rules: what every notation of a JSON value is put together from.
+r"""JSON without a schema, as rules: what every JSON value is put together from.
 
-    json-space    "" | " "{1,2} | "\n" " "{0,20}
+    json-space    ("\n" " "{0,20} | " "{1,2})?
     json-string   "\"" json-character* "\""
     json-value    json-object | json-array | json-string | json-number | "true" | "false" | "null"
 
-`JSON_RULES` holds those that don't hang on options. A character is a Unicode character, raw or as
-an escape; two `\u` escapes that are a surrogate pair are one character, a lone surrogate is none.
+Strings may spell a character raw or by an escape (`spelling`). Numbers have at most `MOST_DIGITS`
+digits before and after the point, as in the mask. Templates that write JSON in different styles
+have one `JsonNotation` for each style.
 """
 
-from collections.abc import Mapping
-
+from untemplate.dialect import JsonText
+from untemplate.grammar.export.book import RuleBook
+from untemplate.grammar.export.digits import MOST_DIGITS
+from untemplate.grammar.export.listing import Frame, positional
 from untemplate.grammar.export.rules import (
+    ANY,
     EMPTY,
     Characters,
     Lexeme,
@@ -19,91 +23,117 @@ from untemplate.grammar.export.rules import (
     Reference,
     characters,
     choice,
-    complement,
+    one_of,
     optional,
     repeat,
     sequence,
 )
+from untemplate.grammar.export.spelling import json_character
 
-__all__ = ["JSON_RULES", "SPACE", "separated", "space_rules"]
+__all__ = ["JsonNotation", "quoted"]
 
-SPACE = Reference("json-space")
-_HEX = Characters(((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)))
 _DIGIT = Characters(((0x30, 0x39),))
-_DIGITS = repeat(_DIGIT, 1, None)
-_PLAIN = complement(Characters(((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))))
-_BEFORE_D = Characters(((0x30, 0x39), (0x41, 0x43), (0x45, 0x46), (0x61, 0x63), (0x65, 0x66)))
-_D = characters("dD")
-_LOW_HALF = sequence(_D, characters("cCdDeEfF"), repeat(_HEX, 2, 2))
-_ESCAPE = choice(
-    characters('"\\/bfnrt'),
-    sequence(Literal("u"), _BEFORE_D, repeat(_HEX, 3, 3)),
-    sequence(Literal("u"), _D, characters("01234567"), repeat(_HEX, 2, 2)),
-    sequence(Literal("u"), _D, characters("89abAB"), repeat(_HEX, 2, 2), Literal("\\u"), _LOW_HALF),
+_INTEGER = sequence(
+    optional(Literal("-")),
+    choice(Literal("0"), sequence(Characters(((0x31, 0x39),)), repeat(_DIGIT, 0, MOST_DIGITS - 1))),
+)
+_NUMBER = sequence(
+    _INTEGER,
+    optional(sequence(Literal("."), repeat(_DIGIT, 1, MOST_DIGITS))),
+    optional(sequence(characters("eE"), optional(characters("+-")), repeat(_DIGIT, 1, 3))),
 )
 
 
-def separated(first: Node, item: Node, least: int, most: int | None) -> Node:
-    """`least` to `most` items: `first`, then each time a comma and `item`."""
-    if most == 0:
-        return EMPTY
-    more = repeat(
-        sequence(SPACE, Literal(","), SPACE, item),
-        max(least - 1, 0),
-        None if most is None else most - 1,
-    )
-    some = sequence(first, more)
-    return some if least else optional(some)
+class JsonNotation:
+    """The rules of JSON in one style of white space."""
+
+    def __init__(self, book: RuleBook, style: JsonText) -> None:
+        self._book = book
+        exact = book.options.whitespace == "exact"
+        comma, colon = (style.item_separator, style.key_separator) if exact else (",", ":")
+        self.space: Node = EMPTY
+        if not exact:
+            newline = sequence(Literal("\n"), repeat(Literal(" "), 0, most_blanks(style)))
+            blanks = book.shared("json-blanks", Lexeme(choice(repeat(Literal(" "), 1, 2), newline)))
+            self.space = book.shared("json-space", optional(blanks))
+        self.colon = sequence(self.space, Literal(colon), self.space)
+        self.members = Frame(EMPTY, sequence(self.space, Literal(comma), self.space), self.space)
+        self._named: dict[str, str] = {}
+
+    def enclosed(self, open_: str, inner: Node, close: str) -> Node:
+        """The inner between brackets."""
+        return sequence(Literal(open_), self.space, inner, Literal(close))
+
+    def character(self, members: Characters) -> Node:
+        """One of some characters, in every spelling; a single one has a rule."""
+        if members == ANY:
+            return self._rule("json-character", json_character(ANY))
+        single = one_of(members)
+        if not isinstance(single, Literal):
+            return json_character(members)
+        text = single.text
+        name = text if text.isascii() and text.isalnum() else f"{ord(text):04X}"
+        return self._rule(f"char-{name}", json_character(members))
+
+    @property
+    def string(self) -> Node:
+        return self._rule("json-string", quoted(repeat(self.character(ANY), 0, None)))
+
+    @property
+    def integer(self) -> Node:
+        return self._rule("json-integer", Lexeme(_INTEGER))
+
+    @property
+    def number(self) -> Node:
+        return self._rule("json-number", Lexeme(_NUMBER))
+
+    @property
+    def array(self) -> Node:
+        name = self._begun("json-array")
+        if name is not None:
+            items = positional((), self.value, self.members)
+            self._book.rules[name] = self.enclosed("[", items, "]")
+        return Reference(self._named["json-array"])
+
+    @property
+    def object(self) -> Node:
+        name = self._begun("json-object")
+        if name is not None:
+            pair = sequence(self.string, self.colon, self.value)
+            self._book.rules[name] = self.enclosed("{", positional((), pair, self.members), "}")
+        return Reference(self._named["json-object"])
+
+    @property
+    def value(self) -> Node:
+        """Any JSON."""
+        name = self._begun("json-value")
+        if name is not None:
+            words = (Literal("true"), Literal("false"), Literal("null"))
+            self._book.rules[name] = choice(
+                self.object, self.array, self.string, self.number, *words
+            )
+        return Reference(self._named["json-value"])
+
+    def _rule(self, stem: str, node: Node) -> Node:
+        """A rule that refers to no rule still to be written."""
+        name = self._begun(stem)
+        if name is not None:
+            self._book.rules[name] = node
+        return Reference(self._named[stem])
+
+    def _begun(self, stem: str) -> str | None:
+        """The name of a new rule, known from now on; None if it is known already."""
+        if stem in self._named:
+            return None
+        self._named[stem] = self._book.reserve(stem)
+        return self._named[stem]
 
 
-def _members(open_: str, item: Node, close: str) -> Node:
-    more = repeat(sequence(SPACE, Literal(","), SPACE, item), 0, None)
-    return sequence(Literal(open_), SPACE, optional(sequence(item, more, SPACE)), Literal(close))
+def quoted(inner: Node) -> Node:
+    """The characters of a string between quotes."""
+    return Lexeme(sequence(Literal('"'), inner, Literal('"')))
 
 
-def space_rules(separators: tuple[str, ...], *, bounded: bool) -> dict[str, Node]:
-    """Where JSON allows space: the template's own separators, and a bounded amount of blanks."""
-    own = tuple(Literal(s) for s in separators)
-    blanks = (
-        repeat(Literal(" "), 1, 2),
-        sequence(Literal("\n"), repeat(Literal(" "), 0, 20)),
-    )
-    return {"json-space": optional(Lexeme(choice(*(blanks if bounded else own))))}
-
-
-JSON_RULES: Mapping[str, Node] = {
-    "json-character": choice(_PLAIN, sequence(Literal("\\"), Reference("json-escape"))),
-    "json-escape": _ESCAPE,
-    "json-string": Lexeme(
-        sequence(Literal('"'), repeat(Reference("json-character"), 0, None), Literal('"'))
-    ),
-    "json-integer": Lexeme(
-        sequence(
-            optional(Literal("-")),
-            choice(Literal("0"), sequence(Characters(((0x31, 0x39),)), repeat(_DIGIT, 0, None))),
-        )
-    ),
-    "json-number": Lexeme(
-        sequence(
-            Reference("json-integer"),
-            optional(sequence(Literal("."), _DIGITS)),
-            optional(sequence(characters("eE"), optional(characters("+-")), _DIGITS)),
-        )
-    ),
-    "json-value": choice(
-        Reference("json-object"),
-        Reference("json-array"),
-        Reference("json-string"),
-        Reference("json-number"),
-        Literal("true"),
-        Literal("false"),
-        Literal("null"),
-    ),
-    "json-array": _members("[", Reference("json-value"), "]"),
-    "json-object": _members(
-        "{",
-        sequence(Reference("json-string"), SPACE, Literal(":"), SPACE, Reference("json-value")),
-        "}",
-    ),
-}
-"""Any JSON; `json-space` comes from `space_rules`."""
+def most_blanks(style: JsonText) -> int:
+    """How many blanks may follow a newline: what the template itself writes, twelve levels deep."""
+    return max(20, style.margin + 12 * (style.indent or 0))

@@ -22,6 +22,7 @@ from untemplate.grammar.export.rules import (
     Repeat,
     Rules,
     Sequence,
+    prune,
 )
 
 __all__ = ["MOST_REPEATS", "print_rules"]
@@ -32,7 +33,7 @@ MOST_REPEATS = 1999
 
 def print_rules(rules: Rules) -> str:
     """The rules as text, `root` first."""
-    return _Printer(plain(rules)).text()
+    return _Printer(prune(plain(rules))).text()
 
 
 class _Printer:

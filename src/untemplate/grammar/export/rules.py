@@ -34,6 +34,7 @@ __all__ = [
     "characters",
     "choice",
     "complement",
+    "one_of",
     "optional",
     "prune",
     "references",
@@ -139,6 +140,17 @@ def characters(text: Iterable[str]) -> Characters:
     return Characters(tuple(ranges))
 
 
+def one_of(members: Characters) -> Node:
+    """One of the characters; a literal where there is just one, NEVER where there is none."""
+    match members.ranges:
+        case ():
+            return NEVER
+        case ((first, last),) if first == last:
+            return Literal(chr(first))
+        case _:
+            return members
+
+
 def complement(members: Characters, within: Characters = ANY) -> Characters:
     """The characters of `within` that are not among `members`."""
     out: list[tuple[int, int]] = []
@@ -196,7 +208,10 @@ def repeat(node: Node, least: int, most: int | None) -> Node:
 
 
 def prune(rules: Rules) -> dict[str, Node]:
-    """The rules that `root` can reach, in the order in which it does, without what can't end."""
+    """The rules that `root` leads to, in the order in which it does, without what can't end.
+
+    Rules that only name another rule, or one text, are replaced by it.
+    """
     productive: set[str] = set()
     while True:
         more = {n for n, node in rules.items() if n not in productive and _ends(node, productive)}
@@ -204,14 +219,35 @@ def prune(rules: Rules) -> dict[str, Node]:
             break
         productive |= more
     kept = {n: _without(rules[n], productive) for n in rules if n in productive}
+    short = {n: node for n, node in kept.items() if isinstance(node, Reference | Literal)}
     reached: dict[str, Node] = {}
     pending = ["root"]
     while pending:
         name = pending.pop()
         if name not in reached:
-            reached[name] = kept.get(name, NEVER)
+            reached[name] = _inlined(kept.get(name, NEVER), short)
             pending.extend(reversed(list(references(reached[name]))))
     return reached
+
+
+def _inlined(node: Node, short: Rules) -> Node:
+    """The node with references to short rules replaced by what stands there."""
+    match node:
+        case Reference(rule) if rule in short:
+            return _inlined(short[rule], short)
+        case Sequence(items):
+            return sequence(*(_inlined(i, short) for i in items))
+        case Choice(options):
+            return choice(*(_inlined(o, short) for o in options))
+        case Repeat(item, least, most):
+            return repeat(_inlined(item, short), least, most)
+        case Lexeme(item):
+            return Lexeme(_inlined(item, short))
+        case Text(avoid, exits, rest):
+            ways = tuple(Exit(e.closer, _inlined(e.node, short)) for e in exits)
+            return Text(avoid, ways, _inlined(rest, short))
+        case _:
+            return node
 
 
 def _ends(node: Node, productive: set[str]) -> bool:

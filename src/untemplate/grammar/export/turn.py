@@ -19,36 +19,44 @@ from untemplate.grammar import nodes
 from untemplate.grammar.build import Grammar
 from untemplate.grammar.expand import expand_call
 from untemplate.grammar.export import rules
-from untemplate.grammar.export.values import ValueWriter
+from untemplate.grammar.export.book import RuleBook
+from untemplate.grammar.export.notations import value_rules
+from untemplate.grammar.export.notes import Notes
 
 __all__ = ["turn_rules"]
 
 
-def turn_rules(grammar: Grammar, values: ValueWriter) -> dict[str, rules.Node]:
-    """The rules of the turn; `values` writes those of the arguments, and keeps the notes."""
-    return rules.prune(_Turn(grammar, values).written())
+def turn_rules(grammar: Grammar, notes: Notes, *, most_repeats: int) -> dict[str, rules.Node]:
+    """The rules of the turn.
+
+    Args:
+        grammar: the grammar of the turn.
+        notes: takes what the rules say differently.
+        most_repeats: how far the notation can count.
+    """
+    book = RuleBook(grammar.options, notes, most_repeats=most_repeats)
+    return rules.prune(_Turn(grammar, book).written())
 
 
 class _Turn:
     """Translates each rule of the grammar."""
 
-    def __init__(self, grammar: Grammar, values: ValueWriter) -> None:
+    def __init__(self, grammar: Grammar, book: RuleBook) -> None:
         self._grammar = grammar
-        self._values = values
-        self._out: dict[str, rules.Node] = {}
+        self._book = book
+        self._calls: list[tuple[nodes.Call, rules.Node]] = []
 
     def written(self) -> dict[str, rules.Node]:
-        self._out["root"] = self._node(self._grammar.start)
+        out: dict[str, rules.Node] = {"root": self._node(self._grammar.start)}
         for name, node in self._grammar.rules.items():
             match node:
                 case nodes.Sequence((nodes.Call() as call, after)):
-                    rest = rules.sequence(self._tools(call), self._node(after))
-                    self._out[f"{name}-rest"] = rest
-                    lead = rules.Literal(_lead(call))
-                    self._out[name] = rules.sequence(lead, rules.Reference(f"{name}-rest"))
+                    lead, rest = rules.Literal(_lead(call)), f"{name}-rest"
+                    out[rest] = rules.sequence(self._tools(call), self._node(after))
+                    out[name] = rules.sequence(lead, rules.Reference(rest))
                 case _:
-                    self._out[name] = self._node(node)
-        return {**self._out, **self._values.rules}
+                    out[name] = self._node(node)
+        return {**out, **self._book.rules}
 
     def _node(self, node: nodes.Node) -> rules.Node:
         match node:
@@ -71,7 +79,7 @@ class _Turn:
             case nodes.Call():
                 return rules.sequence(rules.Literal(_lead(node)), self._tools(node))
             case nodes.Value():
-                return self._values.value(node)
+                return value_rules(self._book, node)
             case nodes.End():
                 return rules.EMPTY
             case _:
@@ -90,13 +98,18 @@ class _Turn:
         return isinstance(node, nodes.Text)
 
     def _tools(self, call: nodes.Call) -> rules.Node:
-        """The call of one of the tools, without the literal that it begins with."""
+        """The call of one of the tools, without the literal that it begins with; written once."""
+        for known, node in self._calls:
+            if known == call:
+                return node
         block = call.block
         if not isinstance(block.pattern[0], Hole):
             block = replace(block, pattern=block.pattern[1:])
-        return rules.choice(
-            *(self._node(expand_call(replace(call, block=block), tool)) for tool in call.tools)
-        )
+        short = replace(call, block=block)
+        options = [self._node(expand_call(short, tool)) for tool in call.tools]
+        node = self._book.shared("call", rules.choice(*options))
+        self._calls.append((call, node))
+        return node
 
     def _text(self, text: nodes.Text) -> rules.Node:
         avoid = tuple(f.decode() for f in text.forbidden if f)
@@ -114,11 +127,25 @@ class _Turn:
                         target = rules.Reference(f"{way.target}-rest")
                     case _:
                         pass
-            if literal.startswith(avoid):
+            if _is_found(literal, avoid):
                 exits.append(rules.Exit(literal, target))
             else:
                 rest.append(rules.sequence(rules.Literal(literal), target))
         return rules.Text(avoid, tuple(exits), rules.choice(*rest))
+
+
+def _is_found(literal: str, avoid: tuple[str, ...]) -> bool:
+    """Whether a search for the strings finds the beginning of the literal, whatever is before it.
+
+    It might find one that begins in the text before and ends inside that beginning.
+    """
+    marks = [a for a in avoid if literal.startswith(a)]
+    mark = min(marks, key=len, default="")
+    return bool(mark) and not any(
+        mark.startswith(tail) and tail != mark
+        for string in avoid
+        for tail in (string[n:] for n in range(1, len(string)))
+    )
 
 
 def _lead(call: nodes.Call) -> str:

@@ -1,0 +1,35 @@
+"""The rules of an export while they are written: by name, and notes on what they leave out."""
+
+from untemplate.grammar.build import GrammarOptions
+from untemplate.grammar.export.notes import Notes
+from untemplate.grammar.export.rules import NEVER, Literal, Node, Reference
+
+__all__ = ["RuleBook"]
+
+
+class RuleBook:
+    """Rules by name. No two things get the same name."""
+
+    def __init__(self, options: GrammarOptions, notes: Notes, *, most_repeats: int) -> None:
+        self.options = options
+        self.notes = notes
+        self.most_repeats = most_repeats
+        """How far the notation of the export can count."""
+        self.rules: dict[str, Node] = {}
+
+    def reserve(self, stem: str) -> str:
+        """A name that no rule has yet."""
+        name, count = stem, 1
+        while name in self.rules:
+            count += 1
+            name = f"{stem}-{count}"
+        self.rules[name] = NEVER
+        return name
+
+    def shared(self, stem: str, node: Node) -> Node:
+        """The node as a rule of its own, unless a reference would not be shorter."""
+        if isinstance(node, Literal | Reference) or node == NEVER:
+            return node
+        name = self.reserve(stem)
+        self.rules[name] = node
+        return Reference(name)

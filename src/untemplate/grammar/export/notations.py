@@ -1,0 +1,260 @@
+r"""Values in the notations of a dialect -> rules: tagged parameters, raw text, lists of its own.
+
+    <parameter=city>\nParis\n</parameter>\n    "<parameter=city>" TEXT "</parameter>\n"
+    <parameter=days>\n3\n</parameter>\n        "<parameter=days>\n" json-integer "\n</parameter>\n"
+
+The object and the lists of a notation are the same shapes as in JSON (`shapes`), with other text
+around them. White space between a literal and raw text is soft, so it is left to the text.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar, assert_never
+
+from untemplate.dialect import (
+    KEY_IN_LITERAL,
+    Absent,
+    Empty,
+    Encoding,
+    Escaped,
+    Items,
+    JsonText,
+    JsonType,
+    Notation,
+    Pairs,
+    Python,
+    Raw,
+    Written,
+)
+from untemplate.grammar import nodes
+from untemplate.grammar.export.book import RuleBook
+from untemplate.grammar.export.cases import cases
+from untemplate.grammar.export.json_text import JsonNotation
+from untemplate.grammar.export.json_values import JsonValues, place_of
+from untemplate.grammar.export.listing import Frame, listed, positional
+from untemplate.grammar.export.notes import Effect
+from untemplate.grammar.export.rules import (
+    ANY,
+    EMPTY,
+    NEVER,
+    Exit,
+    Literal,
+    Node,
+    Reference,
+    Text,
+    choice,
+    repeat,
+    sequence,
+)
+from untemplate.grammar.export.shapes import array_shape, object_shape
+from untemplate.grammar.export.spelling import raw_character
+from untemplate.grammar.export.strings import string_text
+from untemplate.grammar.schema import Schemas
+from untemplate.grammar.schema_atoms import NOTHING, Strings, Typed, Whole, any_of
+from untemplate.grammar.schema_formula import Formula, conj, neg
+
+__all__ = ["value_rules"]
+
+E = TypeVar("E", Items, Pairs)
+
+
+def value_rules(book: RuleBook, node: nodes.Value) -> Node:
+    """The value that stands at one place of the turn."""
+    schemas = Schemas(node.schema, origin=node.origin, open_objects=book.options.open_objects)
+    closer = node.until[0].decode() if node.until else ""
+    typed = schemas.typed(schemas.root)
+    return _Writer(book, schemas).typed(typed, node.encoding, _Setting({}, closer, "#"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """Where a value stands."""
+
+    scope: Mapping[str, Items | Pairs]
+    """What `Notation` may name here."""
+    following: str
+    """The literal that follows the value."""
+    at: str
+    """The pointer that notes name."""
+
+    def step(self, step: str) -> "_Setting":
+        return replace(self, at=f"{self.at}/{step}")
+
+
+class _Writer:
+    """Writes the values of one root schema."""
+
+    def __init__(self, book: RuleBook, schemas: Schemas) -> None:
+        self._book = book
+        self._schemas = schemas
+        self._json: dict[JsonText, JsonValues] = {}
+        self._known: dict[tuple[Typed, int], Node] = {}
+
+    def typed(self, typed: Typed, encoding: Encoding, setting: _Setting) -> Node:
+        """A value of which each kind is as `typed` says."""
+        match encoding:
+            case JsonText():
+                return self._json_values(encoding).typed(typed, setting.at)
+            case Pairs():
+                return self._begun(typed, encoding, setting, self._object)
+            case Items():
+                return self._begun(typed, encoding, setting, self._array)
+            case Notation(name):
+                return self.typed(typed, setting.scope[name], setting)
+            case Raw():
+                return self._raw(typed, setting)
+            case Escaped() | Python():
+                self._note(setting.at, "wider", "any text is taken")
+                return repeat(ANY, 0, None)
+            case Empty():
+                return EMPTY
+            case Absent():
+                return NEVER
+            case _:
+                assert_never(encoding)
+
+    def _json_values(self, style: JsonText) -> JsonValues:
+        if style not in self._json:
+            notation = JsonNotation(self._book, style)
+            self._json[style] = JsonValues(self._book, self._schemas, notation)
+        return self._json[style]
+
+    def _begun(
+        self,
+        typed: Typed,
+        encoding: E,
+        setting: _Setting,
+        write: Callable[[Typed, E, _Setting], Node],
+    ) -> Node:
+        """The rule of this value, begun before it is written: notations may nest in themselves."""
+        known = (typed, id(encoding))
+        if known not in self._known:
+            name = self._book.reserve(f"{self._schemas.origin}{setting.at[1:]}")
+            self._known[known] = Reference(name)
+            self._book.rules[name] = write(typed, encoding, setting)
+        return self._known[known]
+
+    def _array(self, typed: Typed, items: Items, setting: _Setting) -> Node:
+        head, comma, tail, none = map(
+            Literal, (items.head, items.separator, items.tail, items.none)
+        )
+        wider = self._wider(setting.at)
+        setting = replace(setting, following=items.separator or items.tail)
+        options: list[Node] = []
+        for case in cases(typed.array, wider):
+            shape = array_shape(case, wider)
+            prefix = [
+                self._written(goal, items.types, "", setting.step(f"prefixItems/{n}"))
+                for n, goal in enumerate(shape.prefix)
+            ]
+            rest = self._written(shape.rest, items.types, "", setting.step("items"))
+            frame = Frame(head, comma, tail, none)
+            options.append(positional(prefix, rest, frame, least=shape.least, most=shape.most))
+        return choice(*options)
+
+    def _object(self, typed: Typed, pairs: Pairs, setting: _Setting) -> Node:
+        head, comma, tail, none = map(
+            Literal, (pairs.head, pairs.separator, pairs.tail, pairs.none)
+        )
+        at = setting.at
+        setting = _Setting(pairs.notations or setting.scope, pairs.separator or pairs.tail, at)
+        options: list[Node] = []
+        for case in cases(typed.object, self._wider(at)):
+            shape = object_shape(case, self._schemas, self._wider(at))
+            if len(shape.members) > 1 and self._book.options.key_order == "any":
+                self._note(at, "narrower", "keys stand in declared order")
+            if shape.rest is not False:
+                self._note(at, "narrower", "keys that are not declared are left out")
+            members: list[tuple[Node, bool]] = []
+            for member in shape.members:
+                inner = setting.step(f"properties/{member.key}")
+                value = self._written(member.goal, pairs.types, member.key, inner)
+                pair = sequence(Literal(pairs.open + member.key), value)
+                members.append((pair, member.is_required))
+            options.append(
+                listed(
+                    members,
+                    Frame(head, comma, tail, none),
+                    partial(self._book.shared, f"{self._schemas.origin}{at[1:]}-rest"),
+                    least=shape.least,
+                    most=shape.most,
+                )
+            )
+        return choice(*options)
+
+    def _written(
+        self, goal: Formula, types: Mapping[JsonType, Written], key: str, setting: _Setting
+    ) -> Node:
+        """A value after its key, in the form that belongs to its type."""
+        typed = self._schemas.typed_goal(goal)
+        setting = replace(setting, at=place_of(goal, setting.at))
+        forms: list[tuple[Written, Typed]] = []
+        for kind, written in types.items():
+            part = _of_kind(typed, kind)
+            # Types that are written alike are one value, so that a number is not split in two.
+            same = next((n for n, (w, _) in enumerate(forms) if w == written), None)
+            if same is None:
+                forms.append((written, part))
+            else:
+                forms[same] = (written, any_of(forms[same][1], part))
+        return choice(*(self._form(w, part, key, setting) for w, part in forms if part != NOTHING))
+
+    def _form(self, written: Written, typed: Typed, key: str, setting: _Setting) -> Node:
+        before, after = (t.replace(KEY_IN_LITERAL, key) for t in (written.before, written.after))
+        setting = replace(setting, following=after or setting.following)
+        if isinstance(written.encoding, Raw) and not isinstance(typed.string, Strings):
+            text = self._raw(typed, setting, ends=bool(after))
+            return sequence(Literal(before.rstrip()), text)
+        return sequence(
+            Literal(before), self.typed(typed, written.encoding, setting), Literal(after)
+        )
+
+    def _raw(self, typed: Typed, setting: _Setting, *, ends: bool = False) -> Node:
+        """Text up to its closer; with `ends` the closer belongs to it."""
+        if isinstance(typed.string, Strings):
+            return string_text(
+                (typed.string,),
+                raw_character,
+                ANY,
+                self._book.most_repeats,
+                self._wider(setting.at),
+            )
+        if typed.string is not True:
+            self._note(
+                setting.at, "wider", "only constants and plain strings are exact in raw text"
+            )
+        closer = setting.following.lstrip() or setting.following
+        mark = closer.rstrip() or closer
+        if not mark:
+            return repeat(ANY, 0, None)
+        if ends:
+            return Text((mark,), (Exit(closer, EMPTY),), NEVER)
+        return Text((mark,), (), EMPTY)
+
+    def _wider(self, at: str) -> Callable[[str], None]:
+        return lambda message: self._note(at, "wider", message)
+
+    def _note(self, at: str, effect: Effect, message: str) -> None:
+        self._book.notes.add(self._schemas.origin, at, effect, message)
+
+
+def _of_kind(typed: Typed, kind: JsonType) -> Typed:
+    """Only the values of this type."""
+    match kind:
+        case "null":
+            return Typed(typed.null, False, False, False, False, False, False)
+        case "boolean":
+            return Typed(False, typed.false, typed.true, False, False, False, False)
+        case "integer":
+            number = conj(typed.number, Whole())
+            return Typed(False, False, False, number, False, False, False)
+        case "number":
+            number = conj(typed.number, neg(Whole()))
+            return Typed(False, False, False, number, False, False, False)
+        case "string":
+            return Typed(False, False, False, False, typed.string, False, False)
+        case "array":
+            return Typed(False, False, False, False, False, typed.array, False)
+        case "object":
+            return Typed(False, False, False, False, False, False, typed.object)

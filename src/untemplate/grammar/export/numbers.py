@@ -1,0 +1,110 @@
+r"""Numbers of a case -> rules.
+
+    (Whole(), Range(low=1), Range(high=31))   [1-9] | [1-2] [0-9] | "3" [0-1]
+    (Range(low=0), Multiple(0.01))            any number of at most two places (then zeros)
+    (Numbers((1, 2.5)),)                      "1" | "2.5"
+
+Numbers with bounds are plain decimals, as in the mask; those without are any JSON number. Rules can
+say bounds, or steps of a power of ten; of both together the bounds are said.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from untemplate.grammar.export.cases import Case
+from untemplate.grammar.export.digits import MOST_DIGITS, Interval, decimals, integers, places
+from untemplate.grammar.export.json_text import JsonNotation
+from untemplate.grammar.export.rules import (
+    Lexeme,
+    Literal,
+    Node,
+    choice,
+    optional,
+    repeat,
+    sequence,
+)
+from untemplate.grammar.schema_atoms import Multiple, Numbers, Range, Whole
+from untemplate.grammar.schema_formula import Not
+
+__all__ = ["number_text"]
+
+Wider = Callable[[str], None]
+
+
+def number_text(case: Case, notation: JsonNotation, wider: Wider) -> Node:
+    """A number in which all atoms of the case hold."""
+    sets = [set(a.members) for a in case if isinstance(a, Numbers)]
+    if sets:
+        left = sorted(
+            m for m in set[Decimal].intersection(*sets) if all(_holds(a, m) for a in case)
+        )
+        return Lexeme(choice(*(_spellings(m, is_whole=Whole() in case) for m in left)))
+    for atom in case:
+        if isinstance(atom, Not):
+            wider(f"the opposite of {type(atom.part).__name__.lower()} is left out")
+    interval = _interval(case)
+    steps = [a.step for a in case if isinstance(a, Multiple)]
+    if Whole() in case:
+        if any(step != 1 for step in steps):
+            wider("multipleOf is left out")
+        if interval == Interval():
+            return notation.integer
+        return Lexeme(integers(interval))
+    if interval != Interval():
+        if steps:
+            wider("multipleOf beside bounds is left out")
+        return Lexeme(decimals(interval))
+    if not steps:
+        return notation.number
+    fitting = [n for step in steps if (n := _places(step)) is not None]
+    if len(fitting) < len(steps):
+        wider("multipleOf other than a power of ten is left out")
+    return (
+        Lexeme(sequence(integers(Interval()), places(min(fitting)))) if fitting else notation.number
+    )
+
+
+def _places(step: Decimal) -> int | None:
+    """How many places the multiples of a step have, if they are all numbers with so many."""
+    exponent = step.normalize().as_tuple().exponent
+    assert isinstance(exponent, int)
+    return -exponent if step == Decimal(10) ** exponent and exponent <= 0 else None
+
+
+def _interval(case: Case) -> Interval:
+    """What all ranges of the case have in common."""
+    out = Interval()
+    for atom in case:
+        if isinstance(atom, Range):
+            out = out.above(atom.low, is_open=atom.low_open) if atom.low is not None else out
+            out = out.below(atom.high, is_open=atom.high_open) if atom.high is not None else out
+    return out
+
+
+def _spellings(number: Decimal, *, is_whole: bool) -> Node:
+    """A number with or without zeros behind its last place."""
+    whole, _, fraction = format(number, "f").partition(".")
+    fraction = fraction.rstrip("0")
+    signs = [Literal("-" + whole.lstrip("-")), Literal("0")] if number == 0 else [Literal(whole)]
+    if is_whole:
+        return choice(*signs)
+    zeros = repeat(Literal("0"), 0 if fraction else 1, MOST_DIGITS - len(fraction))
+    tail = sequence(Literal("." + fraction), zeros)
+    return sequence(choice(*signs), tail if fraction else optional(tail))
+
+
+def _holds(atom: object, number: Decimal) -> bool:
+    match atom:
+        case Whole():
+            return number == number.to_integral_value()
+        case Range(low, high, low_open, high_open):
+            above = low is None or (number > low if low_open else number >= low)
+            return above and (high is None or (number < high if high_open else number <= high))
+        case Multiple(step):
+            return number % step == 0
+        case Numbers(members):
+            return number in members
+        case Not(part):
+            return not _holds(part, number)
+        case _:
+            return True
