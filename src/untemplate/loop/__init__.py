@@ -1,4 +1,14 @@
-"""The host's side of tool calls: run them for a model, safely and fast, until it answers."""
+"""The host's side of tool calls: run them for a model, safely and fast, until it answers.
+
+    loop = ToolLoop(RemoteModel("http://127.0.0.1:8080/v1"), [search, send_mail])
+    result = await loop.complete([{"role": "user", "content": "..."}])
+
+`loop` is the face, `driver` a run, `batch` the calls of one reply, `execution` one call; tools are
+made in `tools`, what may happen to them stands in `rules`. `LocalModel` loads the engines' side of
+the library, so it is loaded when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
 
 from untemplate.loop.approval import (
     ApprovalRequest,
@@ -24,7 +34,6 @@ from untemplate.loop.events import (
     ToolProgress,
     ToolStarted,
 )
-from untemplate.loop.local import LocalModel
 from untemplate.loop.loop import Run, ToolLoop
 from untemplate.loop.mcp import McpTools
 from untemplate.loop.model import Chat, ChatMessage, Model, ModelItem, Reply, Request
@@ -35,6 +44,9 @@ from untemplate.loop.rules import Effect, Rules
 from untemplate.loop.settings import Limits
 from untemplate.loop.telemetry import Span, Tracer, open_telemetry
 from untemplate.loop.tools import HostTool, ToolError, ToolLike, schema_tool, tool
+
+if TYPE_CHECKING:
+    from untemplate.loop.local import LocalModel
 
 __all__ = [
     "ApprovalRequest",
@@ -86,3 +98,12 @@ __all__ = [
     "schema_tool",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name != "LocalModel":
+        raise AttributeError(f"module 'untemplate.loop' has no attribute {name!r}")
+    from untemplate.loop.local import LocalModel  # noqa: PLC0415 - see above
+
+    globals()[name] = LocalModel
+    return LocalModel

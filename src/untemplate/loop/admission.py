@@ -37,6 +37,7 @@ class Admission:
         self._failing: dict[str, int] = {}
         self._withdrawn: dict[str, str] = {}
         self._reply: dict[str, int] = {}
+        self._signatures: dict[str, str] = {}
         self._choice = ToolChoice()
         self.ended: Literal["loop", "calls"] | None = None
         """`loop` or `calls`: the run ends after this reply."""
@@ -47,7 +48,8 @@ class Admission:
 
     def start_reply(self, choice: ToolChoice) -> None:
         """The calls that follow belong to a new reply, written under this choice."""
-        self._reply = {}
+        self._reply.clear()
+        self._signatures.clear()
         self._choice = choice
 
     def admit(self, call: ToolCall, *, problem: str = "") -> Ready | Outcome:
@@ -57,7 +59,7 @@ class Admission:
         if self._choice.mode == "none":
             return Outcome(call, "skipped", feedback.skipped(call.name, "no calls were allowed"))
         value = decode(call.arguments + call.closing or "{}")
-        signature = _signature(call, value)
+        signature = self._signatures[call.id] = _signature(call, value)
         tool = self._tools.get(call.name)
         changes = tool is not None and not tool.rules.is_repeatable
         times = self._breaker.count(signature, changes=changes)
@@ -107,9 +109,7 @@ class Admission:
         """Learn from the outcomes of all calls of a reply, in call order."""
         for outcome in outcomes:
             if outcome.status not in _NOT_NOTED:
-                call = outcome.call
-                value = decode(call.arguments + call.closing or "{}")
-                self._breaker.note(_signature(call, value), outcome.text)
+                self._breaker.note(self._signature(outcome.call), outcome.text)
         failed = {o.call.name for o in outcomes if o.status in FAILURES}
         worked = {o.call.name for o in outcomes if o.status == "ok"}
         for name in worked:
@@ -118,6 +118,11 @@ class Admission:
             self._failing[name] = self._failing.get(name, 0) + 1
             if self._failing[name] >= self._tools[name].rules.failures_max:
                 self._withdrawn[name] = f"it failed in {self._failing[name]} replies in a row"
+
+    def _signature(self, call: ToolCall) -> str:
+        """As computed on admission, or anew in a run that was resumed."""
+        known = self._signatures.get(call.id)
+        return known or _signature(call, decode(call.arguments + call.closing or "{}"))
 
     def _names(self) -> list[str]:
         return [t.name for t in self.offered()]

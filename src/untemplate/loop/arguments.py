@@ -95,8 +95,9 @@ def decode(text: str) -> JSON | Invalid:
     if _is_too_deep(text):
         return _whole("depth", f"nested more than {_DEPTH_MAX} deep")
     try:
-        value = cast("JSON", json.loads(text, parse_constant=_no_constant))
-        canonical(value).encode()
+        value = cast("JSON", _decoder.decode(text))
+        if "\\u" in text or not text.isascii():
+            canonical(value).encode()
     except UnicodeEncodeError:
         return _whole("unicode", "half of a surrogate pair stands alone")
     except ValueError as error:
@@ -116,7 +117,7 @@ def check(value: JSON | Invalid, checker: SchemaChecker) -> Arguments | Invalid:
 
 def canonical(value: JSON) -> str:
     """One text for equal values: keys sorted, no space."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _canonical.encode(value)
 
 
 def pointer(path: Sequence[str | int]) -> str:
@@ -130,6 +131,10 @@ def _whole(rule: str, message: str, got: JSON = None) -> Invalid:
 
 def _no_constant(name: str) -> JSON:
     raise ValueError(f"{name} is no JSON number")
+
+
+_decoder = json.JSONDecoder(parse_constant=_no_constant)
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _is_too_deep(text: str) -> bool:

@@ -12,7 +12,6 @@ Async tools are cancelled by asyncio; a thread can't be, so a long sync tool sho
 `is_cancelled`. Both methods may be called from any thread.
 """
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -28,7 +27,8 @@ class ToolContext:
     step: int
     attempt: int = 1
     report: Callable[[str], None] = field(default=lambda _: None, repr=False)
-    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _stops: list[bool] = field(default_factory=list[bool], repr=False)
+    """Empty until the call is cancelled; an append is atomic, so no lock is needed."""
 
     def progress(self, text: str) -> None:
         """Tell the reader of the events how far the tool is."""
@@ -37,8 +37,8 @@ class ToolContext:
     @property
     def is_cancelled(self) -> bool:
         """Whether the result is not wanted any more: the call timed out or was cancelled."""
-        return self._stop.is_set()
+        return bool(self._stops)
 
     def cancel(self) -> None:
         """Tell the tool that its result is not wanted any more."""
-        self._stop.set()
+        self._stops.append(True)
