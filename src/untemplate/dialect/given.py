@@ -29,8 +29,7 @@ class Given:
     match: tuple[str, ...]
     """Texts that all stand in the source of a template that it is for."""
     dialect: Dialect
-    replaces: bool = False
-    """Whether it takes the place of what was inferred; else it adds to it."""
+    """What it adds to an inferred one."""
 
 
 @cache
@@ -54,7 +53,7 @@ def read_given() -> tuple[Given, ...]:
 def _given(name: str, text: str) -> Given:
     plain = json.loads(text)
     dialect = loads(json.dumps(plain["dialect"]))
-    return Given(name, tuple(plain["match"]), dialect, bool(plain.get("replaces", False)))
+    return Given(name, tuple(plain["match"]), dialect)
 
 
 def given_for(source: str) -> tuple[Given, ...]:

@@ -190,8 +190,9 @@ def find_closers(examiner: Examiner) -> tuple[str, ...]:
     for text in examiner.template.names.strings:
         if len(text) < 3 or text.isalnum() or any(c.isspace() for c in text):
             continue
-        turn = examiner.try_turn(Probe(content=f"a00001qz{text}{words.CONTENT}"))
-        if turn is not None and words.CONTENT in turn and "a00001qz" not in turn:
+        message = examiner.message(Probe(content=f"a00001qz{text}{words.CONTENT}"))
+        whole = _try(examiner, (_user(), message, _user(words.USER_2)))
+        if whole is not None and words.CONTENT in whole and "a00001qz" not in whole:
             out.append(text)
     return tuple(out)
 

@@ -48,8 +48,8 @@ def learn_history(
 ) -> History | None:
     """How turns are written there; None when the template renders none.
 
-    `prompts` are the generation prompts of the place: what they and all turns begin with is the
-    header.
+    `prompts` are the generation prompts of the place, the usual one first: what it and all turns
+    begin with is the header, up to where another prompt ends.
     """
     place = _Place(examiner, shape, before, counts_earlier=False)
     if before == "tool" and shape is not None:
@@ -95,7 +95,10 @@ def _counts_earlier(place: _Place) -> bool:
 def _header(turns: Sequence[str], prompts: Sequence[str]) -> str:
     if not prompts:
         return ""
-    header = common_prefix(*turns, *prompts)
+    header = common_prefix(*turns, prompts[0])
+    for prompt in prompts[1:]:
+        if header.startswith(prompt):
+            header = prompt
     return whole_prefix(turns[0], len(header))
 
 

@@ -180,6 +180,8 @@ def _complete(
     entries: dict[str, str] = {}
     for opening in openings_of(history):
         bare = reasoning.skip(opening.literal) if reasoning else opening.literal
+        if reasoning and reasoning.is_expected_of(opening):
+            bare = ""
         entries.setdefault(opening.block, bare)
     entry, content = entries.get("call"), entries.get("content", "")
     has_calls = "call" in blocks and entry is not None

@@ -8,6 +8,7 @@ lead to its calls wherever they lead to the end of the turn.
 from dataclasses import replace
 
 from untemplate.dialect import END, CallBlock, Dialect, Edge, Given, Opening, Prompt
+from untemplate.grammar.marks import marks
 
 __all__ = ["add_calls", "merge"]
 
@@ -15,41 +16,35 @@ __all__ = ["add_calls", "merge"]
 def merge(inferred: Dialect, given: Given) -> Dialect:
     """The inferred dialect with the parts that are written down."""
     other = given.dialect
-    if given.replaces:
-        kept = [e for e in inferred.edges if _is_kept(e, other)]
-    else:
-        kept = list(inferred.edges)
     blocks = {**inferred.blocks, **other.blocks}
     written = {
         n: b
         for n, b in inferred.blocks.items()
         if n in other.blocks and isinstance(b, CallBlock) and b != other.blocks[n]
     }
-    edges = [*kept, *(e for e in other.edges if e not in kept)]
-    prompts = tuple(_with_openings(p, other) for p in inferred.prompts)
-    stops = tuple(dict.fromkeys((*inferred.stops, *other.stops)))
+    edges: dict[tuple[str, str, tuple[str, ...]], Edge] = {}
+    for edge in (*inferred.edges, *other.edges):
+        if edge.source in blocks and edge.target in (*blocks, END):
+            edges.setdefault((edge.source, edge.target, marks(edge.literal)), edge)
+    has_calls = any(isinstance(b, CallBlock) for b in other.blocks.values())
     return replace(
         inferred,
         blocks=blocks,
         written={**inferred.written, **written},
-        edges=tuple(edges),
-        prompts=prompts,
-        stops=stops,
-        calls_max=other.calls_max if "call" in other.blocks else inferred.calls_max,
+        edges=tuple(edges.values()),
+        prompts=tuple(_with_openings(p, other) for p in inferred.prompts),
+        stops=tuple(dict.fromkeys((*inferred.stops, *other.stops))),
+        calls_max=other.calls_max if has_calls else inferred.calls_max,
         note="\n".join(n for n in (inferred.note, other.note) if n),
     )
-
-
-def _is_kept(edge: Edge, other: Dialect) -> bool:
-    """An inferred edge whose source and target the written-down dialect doesn't say itself."""
-    return not any((e.source, e.target) == (edge.source, edge.target) for e in other.edges)
 
 
 def _with_openings(prompt: Prompt, other: Dialect) -> Prompt:
     """The openings that the written-down dialect has for a prompt with the same end."""
     for theirs in other.prompts:
         if prompt.text.endswith(theirs.text):
-            more = tuple(o for o in theirs.openings if o not in prompt.openings)
+            known = {(o.block, marks(o.literal)) for o in prompt.openings}
+            more = tuple(o for o in theirs.openings if (o.block, marks(o.literal)) not in known)
             return replace(prompt, openings=prompt.openings + more)
     return prompt
 

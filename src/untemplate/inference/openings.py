@@ -36,6 +36,13 @@ class Reasoning:
                 return _skip(literal, len(core))
         return literal
 
+    def is_expected_of(self, opening: Opening) -> bool:
+        """Whether history opens reasoning before content, which has to bring it along."""
+        core = self.opening.strip()
+        return (
+            not self.seen and opening.block == "content" and opening.literal.strip() == core != ""
+        )
+
 
 def _skip(literal: str, count: int) -> str:
     """The literal without its first characters that are no white space, and space after them."""
@@ -155,8 +162,8 @@ def _direct(history: History, reasoning: Reasoning | None) -> list[Opening]:
             out.append(Opening("reasoning", reasoning.opening))
     for opening in raw:
         bare = reasoning.skip(opening.literal)
-        if not reasoning.seen and opening.literal.strip() == reasoning.opening.strip() != "":
-            continue  # history expects content to bring its reasoning along
+        if reasoning.is_expected_of(opening):
+            continue
         if opening.block == "reasoning" or bare == opening.literal:
             out.append(opening)
         elif not preopened:

@@ -15,6 +15,7 @@ far.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from untemplate.turn.continuation import written_so_far
 __all__ = ["Outcome", "conform", "load_cases"]
 
 Case = Mapping[str, Any]
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ def _read(case: Case, template: ChatTemplate) -> tuple[dict[str, JSON], dict[str
         continue_final_message=goes_on,
         variables=variables,
         nonce="conform",
+        now=_NOW,
     )
     written = str(case["input"]).encode("utf-8", "surrogatepass")
     grammar = turn.grammar
