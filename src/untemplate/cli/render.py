@@ -10,7 +10,6 @@ message as the template writes it, from where its prompt ends: what `parse` read
 """
 
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -18,8 +17,10 @@ from pathlib import Path
 import click
 
 from untemplate.cli.inputs import FILE, PLACE, Request, load_request
+from untemplate.dialect import Before, Field
 from untemplate.errors import RequestError
-from untemplate.turn import ChatTemplate
+from untemplate.inference.text import common_prefix
+from untemplate.turn import ChatTemplate, Turn
 
 __all__ = ["command"]
 
@@ -39,12 +40,12 @@ def command(template: Path, dialect: Path | None) -> None:
     if is_answer and not request.continue_final_message:
         text = _answer(opened, request, now)
     else:
-        text = _prompt(opened, request, now)
+        text = _turn(opened, request, now).prompt
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
 
-def _prompt(template: ChatTemplate, request: Request, now: datetime) -> str:
-    turn = template.turn(
+def _turn(template: ChatTemplate, request: Request, now: datetime) -> Turn:
+    return template.turn(
         request.messages,
         tools=request.tools,
         tool_choice=request.choice,
@@ -52,23 +53,71 @@ def _prompt(template: ChatTemplate, request: Request, now: datetime) -> str:
         now=now,
         variables=request.variables,
     )
-    return turn.prompt
 
 
 def _answer(template: ChatTemplate, request: Request, now: datetime) -> str:
     asked = replace(request, messages=request.messages[:-1])
-    whole = template.render(request.messages, request.tools, now=now, variables=request.variables)
-    before = template.render(asked.messages, request.tools, now=now, variables=request.variables)
+    turn = _turn(template, asked, now)
+    whole, before = (
+        template.render(r.messages, r.tools, now=now, variables=r.variables)
+        for r in (request, asked)
+    )
+    if whole.startswith(turn.prompt):
+        return whole[len(turn.prompt) :]
     prompts = [before + p.text for p in template.dialect.prompts]
-    return _behind(whole, [_prompt(template, asked, now), *prompts])
+    fitting = [len(p) for p in prompts if whole.startswith(p)]
+    if fitting:
+        return whole[max(fitting) :]
+    return _led_in(turn, request, whole, len(common_prefix(whole, before)))
 
 
-def _behind(whole: str, beginnings: Iterable[str]) -> str:
-    """What follows the longest of the beginnings that the text has."""
-    lengths = [len(b) for b in beginnings if whole.startswith(b)]
-    if not lengths:
-        raise RequestError(
-            "the template writes what stands before this message in another way when it is there",
-            place="messages[-1]",
-        )
-    return whole[max(lengths) :]
+def _led_in(turn: Turn, request: Request, whole: str, start: int) -> str:
+    """The answer, where history does not go on from the prompt.
+
+    The prompt opens reasoning, say, which history leaves out: what leads from the prompt to the
+    first part of the answer is written instead of the header that history has.
+    """
+    history = turn.dialect.place(_place(request))
+    frames = {f.has: f for f in history.frames} if history else {}
+    has = _fields(request)
+    frame = frames.get(has) or frames.get(tuple(f for f in has if f != "reasoning"))
+    if history and frame and frame.parts:
+        head = history.header + frame.literals[0]
+        at = whole.rfind(head, 0, start + len(head))
+        if at >= 0:
+            text = whole[at + len(head) :].removesuffix(history.after)
+            return _lead(turn, frame.parts[0].block) + text
+    raise RequestError(
+        "it can't be told where the template begins to write this message",
+        place=f"messages[{len(request.messages) - 1}]",
+    )
+
+
+def _fields(request: Request) -> tuple[Field, ...]:
+    message = request.messages[-1]
+    names: dict[str, Field] = {
+        "reasoning_content": "reasoning",
+        "content": "content",
+        "tool_calls": "calls",
+    }
+    return tuple(field for name, field in names.items() if message.get(name))
+
+
+def _place(request: Request) -> Before:
+    users = sum(m["role"] == "user" for m in request.messages)
+    if request.messages[-2:-1] and request.messages[-2]["role"] == "tool":
+        return "tool"
+    return "user" if users < 2 else "later user"
+
+
+def _lead(turn: Turn, block: str) -> str:
+    """What the model writes after the prompt to get to a block."""
+    openings = turn.grammar.prompt.openings
+    direct = [o.literal for o in openings if o.block == block]
+    around = [
+        o.literal + e.literal
+        for o in openings
+        for e in turn.dialect.edges_from(o.block)
+        if e.target == block
+    ]
+    return next(iter(direct + around), "")
