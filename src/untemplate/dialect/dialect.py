@@ -164,6 +164,8 @@ class Frame:
     has: tuple[Field, ...]
     parts: tuple[FramePart, ...]
     literals: tuple[str, ...]
+    calls: int | None = None
+    """Only for so many calls; None: for any number that has no frame of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,10 @@ def write_turn(
     has: list[Field] = [f for f, t in texts.items() if t and not _is_blank(f, t, history.blank)]
     if message.tool_calls:
         has.append("calls")
-    frame = next((f for f in history.frames if set(f.has) == set(has)), None)
+    frames = [f for f in history.frames if set(f.has) == set(has)]
+    count = len(message.tool_calls)
+    frame = next((f for f in frames if f.calls == count), None)
+    frame = frame or next((f for f in frames if f.calls is None), None)
     if frame is None:
         raise DialectError(
             f"history has no turn with {' and '.join(has) or 'nothing'}", place="dialect"

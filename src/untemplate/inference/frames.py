@@ -28,9 +28,11 @@ class _Place:
     shape: CallShape | None
     before: Before
     counts_earlier: bool
+    most: int = 3
+    """Most calls in a probe."""
 
     def probe(self, has: Sequence[Field], edge: str = "") -> Probe:
-        most = (self.shape.calls_max or 3) if self.shape else 0
+        most = min(self.most, self.shape.calls_max or self.most) if self.shape else 0
         return Probe(
             edge + words.REASONING + edge if "reasoning" in has else "",
             edge + words.CONTENT + edge if "content" in has else "",
@@ -77,10 +79,35 @@ def learn_history(
             frames.append(_with_trims(place, _frame(place, has, probe, text, header), header))
         except Obstacle as obstacle:
             examiner.refusals.setdefault(f"{'+'.join(has)} after {before}", str(obstacle))
+    frames += _for_one_call(place, frames, header)
     history = History(
         before, "nothing", header, tuple(frames), counts_earlier_calls=place.counts_earlier
     )
     return replace(history, blank=_blank(place, history))
+
+
+def _for_one_call(place: _Place, frames: Sequence[Frame], header: str) -> list[Frame]:
+    """Frames for a single call, where it is not written like several."""
+    shape = place.shape
+    if shape is None or shape.calls_max == 1:
+        return []
+    single = replace(place, most=1)
+    out: list[Frame] = []
+    for frame in frames:
+        if "calls" not in frame.has:
+            continue
+        probe = single.probe(frame.has)
+        text = place.examiner.try_turn(probe, place.before)
+        if text is None or text == header + _write(single, frame, probe):
+            if not out:
+                break  # one frame is like the others
+            continue
+        try:
+            found = _frame(single, frame.has, probe, text, header)
+        except Obstacle:
+            continue
+        out.append(replace(_with_trims(single, found, header), calls=1))
+    return out
 
 
 def _counts_earlier(place: _Place) -> bool:

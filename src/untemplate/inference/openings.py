@@ -128,11 +128,12 @@ def _prompt(
     histories: Sequence[History],
     reasoning: Reasoning | None,
 ) -> Prompt:
-    rest = _rest(opened, histories)
-    direct = _direct(_history_of(histories, opened), reasoning)
-    found = _inside(edges, rest, direct)
-    if not found:
-        found = [
+    history = _history_of(histories, opened)
+    direct = _direct(history, reasoning)
+    found: list[Opening] = []
+    if opened.text.startswith(history.header):
+        rest = opened.text.removeprefix(history.header)
+        found = _inside(edges, rest, direct) or [
             Opening(o.block, o.literal[len(rest) :]) for o in direct if o.literal.startswith(rest)
         ]
     if not found:

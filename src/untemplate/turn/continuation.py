@@ -24,11 +24,13 @@ def written_so_far(dialect: Dialect, prompt: Prompt, message: Mapping[str, JSON]
             place="continue_final_message",
         )
     out, block = "", ""
+    # A template without reasoning drops what the message has of it.
+    kinds = {_kind(dialect, name) for name in dialect.blocks}
     for kind, text in (
         ("reasoning", message.get("reasoning_content")),
         ("content", message.get("content")),
     ):
-        if not text:
+        if not text or (kind == "reasoning" and "reasoning" not in kinds):
             continue
         if not isinstance(text, str):
             raise RequestError(f"{kind} has to be a string to be continued", place="messages[-1]")
