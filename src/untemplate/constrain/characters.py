@@ -1,0 +1,167 @@
+r"""Which characters may follow in a string, and how their number is counted.
+
+    lengths = StringMachine(Length(2, 80), json_cost)
+    lengths.begin()                     # Arrival(place=0, region=0, begins=1)
+
+Lengths are counted beside the table: a string whose only bounds are lengths has one state for each
+stretch between two bounds (a *region*), and the count of the configuration says how many characters
+may still come in it. Where a pattern and a length meet, the number is part of the place instead.
+
+    Length(2, 80)    region 0: 0 and 1 characters; region 1: 2 to 80; region 2: more, dead
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from untemplate.constrain.state import Action, Count, Go, Set, State
+from untemplate.constrain.words import LAST, Span, WordProduct, automaton_of
+from untemplate.grammar.schema_atoms import Length
+from untemplate.grammar.schema_formula import Formula, evaluate, leaves
+
+__all__ = ["Arrival", "Characters", "StringMachine", "arrive"]
+
+
+class Arrival(NamedTuple):
+    """A border between two characters, and what happens to the count on the way there."""
+
+    place: int
+    region: int
+    counts: bool = False
+    """One character less is left in the region."""
+    begins: int | None = None
+    """So many characters may follow in the region, from now on."""
+
+
+def arrive(arrival: Arrival, state: State, *, was_counted: bool = False) -> Action:
+    """The action that leads to the state of a border."""
+    if arrival.counts:
+        return Count(state)
+    if arrival.begins is not None:
+        return Set(state, arrival.begins)
+    return Set(state, 0) if was_counted else Go(state)
+
+
+class Characters(Protocol):
+    """What the states of a string ask."""
+
+    def spans(self, place: int) -> tuple[Span, ...]:
+        """Where characters lead from here; only to where the string can still end."""
+        ...
+
+    def arrival(self, place: int, region: int, *, is_zero: bool) -> Arrival | None:
+        """The border after a character that leads to a place; None: no character may come."""
+        ...
+
+    def cost(self, place: int, region: int) -> int | None:
+        """Bytes from a border to the end of the string, beside the slope."""
+        ...
+
+    def arrival_cost(self, place: int, region: int, *, is_zero: bool) -> int | None:
+        """Bytes after a character that leads to a place, beside the slope."""
+        ...
+
+    def slope(self, place: int, region: int) -> int:
+        """1 if each character left in the region has to be written."""
+        ...
+
+
+class StringMachine:
+    """The strings that satisfy a formula."""
+
+    def __init__(self, formula: Formula, cost: Callable[[int, int], int]) -> None:
+        """`cost` says how many bytes the cheapest character of a range takes."""
+        self.is_counted = all(isinstance(a, Length) for a in leaves(formula))
+        self._words = WordProduct(not self.is_counted and formula, automaton_of, cost)
+        self._bounds = _bounds(formula) if self.is_counted else ()
+        self._holds = tuple(
+            self.is_counted and evaluate(formula, partial(_holds, length=n))
+            for n in (0, *self._bounds)
+        )
+        self._regions = self._region_costs()
+
+    def _region_costs(self) -> tuple[int | None, ...]:
+        """For each region: bytes from its first border to the end."""
+        found: list[int | None] = [0 if self._holds[-1] else None]
+        for region in range(len(self._bounds) - 1, -1, -1):
+            later = found[-1]
+            if self._holds[region]:
+                found.append(0)
+            else:
+                found.append(None if later is None else later + self._size(region) + 1)
+        return tuple(reversed(found))
+
+    def _size(self, region: int) -> int:
+        """How many characters may follow the first border of a region without leaving it."""
+        return self._bounds[region] - 1 - (self._bounds[region - 1] if region else 0)
+
+    def _is_last(self, region: int) -> bool:
+        return region == len(self._bounds)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any character may follow any other, but for their number."""
+        return self.is_counted or self._words.is_free
+
+    def counts(self, region: int) -> bool:
+        """Whether characters are counted in a region."""
+        return self.is_counted and not self._is_last(region)
+
+    def begin(self) -> Arrival:
+        """The border before the first character."""
+        return self._enter(0) if self.is_counted else Arrival(0, 0)
+
+    def _enter(self, region: int) -> Arrival:
+        if self._is_last(region):
+            return Arrival(0, region)
+        return Arrival(0, region, begins=self._size(region))
+
+    def shortest(self) -> int | None:
+        """Bytes of the shortest string."""
+        return self._regions[0] if self.is_counted else self._words.cost(0)
+
+    def holds(self, place: int, region: int) -> bool:
+        """Whether the string may end at this border."""
+        return self._holds[region] if self.is_counted else self._words.holds(place)
+
+    def spans(self, place: int) -> tuple[Span, ...]:
+        return ((0, LAST, 0),) if self.is_counted else self._words.spans(place)
+
+    def arrival(self, place: int, region: int, *, is_zero: bool) -> Arrival | None:
+        if not self.counts(region):
+            return Arrival(place, region)
+        if not is_zero:
+            return Arrival(place, region, counts=True)
+        return None if self._regions[region + 1] is None else self._enter(region + 1)
+
+    def cost(self, place: int, region: int) -> int | None:
+        if not self.is_counted:
+            return self._words.cost(place)
+        if self._holds[region] or self._is_last(region):
+            return self._regions[region] if self._is_last(region) else 0
+        later = self._regions[region + 1]
+        return None if later is None else later + 1
+
+    def arrival_cost(self, place: int, region: int, *, is_zero: bool) -> int | None:
+        if self.is_counted and is_zero and not self._is_last(region):
+            return self._regions[region + 1]
+        return self.cost(place, region)
+
+    def slope(self, place: int, region: int) -> int:
+        return int(self.counts(region) and not self.holds(place, region))
+
+
+def _bounds(formula: Formula) -> tuple[int, ...]:
+    """The lengths at which some verdict changes: `Length(2, 5)` gives 2 and 6."""
+    found: set[int] = set()
+    for leaf in leaves(formula):
+        assert isinstance(leaf, Length)
+        found.add(leaf.least)
+        if leaf.most is not None:
+            found.add(leaf.most + 1)
+    return tuple(sorted(found - {0}))
+
+
+def _holds(atom: object, *, length: int) -> bool:
+    assert isinstance(atom, Length)
+    return length >= atom.least and (atom.most is None or length <= atom.most)

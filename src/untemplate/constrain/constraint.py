@@ -1,0 +1,99 @@
+r"""A constraint: what the model may write next, in one turn.
+
+    constraint = compile_grammar(grammar, vocabulary).constraint()
+    row = np.zeros(constraint.words, np.int32)
+    while not constraint.is_finished:
+        constraint.fill(row)                    # bit n: token n is allowed
+        constraint.advance(choose(row))
+
+A constraint is a configuration and the configurations before it, so rollback and fork cost nothing.
+It belongs to one thread; the compiled grammar behind it is shared, and learns from all.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from untemplate.constrain.compiled import CompiledGrammar
+
+__all__ = ["Constraint"]
+
+
+class Constraint:
+    """One turn being written."""
+
+    __slots__ = ("_at", "_compiled", "_past")
+
+    def __init__(self, compiled: "CompiledGrammar", at: tuple[int, int]) -> None:
+        self._compiled = compiled
+        self._at = at
+        self._past: list[tuple[int, int]] = []
+
+    @property
+    def words(self) -> int:
+        """Length of a mask in int32 words."""
+        return self._compiled.words
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the end of the turn was written."""
+        return self._compiled.is_finished(self._at)
+
+    def fill(self, row: NDArray[np.int32], remaining: int | None = None) -> None:
+        """Writes the mask of the next token into `row`.
+
+        Args:
+            row: int32 words, as many as `words`; a row of a batch's array is fine.
+            remaining: tokens that may still be written, the end token among them. With at least
+                `min_tokens()` of them the turn ends properly within them, whatever is chosen.
+        """
+        row[:] = self._compiled.mask(self._at, remaining)
+
+    def allows(self, token_id: int) -> bool:
+        """Whether the mask allows a token."""
+        return self._compiled.step(self._at, token_id)[0] != 0
+
+    def advance(self, token_id: int) -> bool:
+        """Takes a token that was written; False, and nothing changes, if it is not allowed."""
+        at = self._compiled.step(self._at, token_id)
+        if not at[0]:
+            return False
+        self._past.append(self._at)
+        self._at = at
+        return True
+
+    def feed(self, data: bytes) -> bool:
+        """Takes text that the turn begins with; False, and nothing changes, if it is not allowed.
+
+        Markers that are one token of the vocabulary are taken as that token.
+        """
+        at = self._compiled.step_bytes(self._at, data)
+        if not at[0]:
+            return False
+        self._past.append(self._at)
+        self._at = at
+        return True
+
+    def rollback(self, count: int) -> None:
+        """Takes back the last `count` tokens (a `feed` counts as one)."""
+        if count < 0 or count > len(self._past):
+            raise ValueError(f"{len(self._past)} tokens can be taken back, not {count}")
+        if count:
+            self._at = self._past[-count]
+            del self._past[-count:]
+
+    def fork(self) -> "Constraint":
+        """An independent constraint at the same place."""
+        copy = Constraint(self._compiled, self._at)
+        copy._past = self._past.copy()
+        return copy
+
+    def forced(self) -> list[int]:
+        """Tokens that must follow, as the vocabulary itself would write them; often none."""
+        return self._compiled.forced(self._at)
+
+    def min_tokens(self) -> int:
+        """Tokens to the nearest proper end, the end token among them."""
+        return self._compiled.min_tokens(self._at)

@@ -1,0 +1,54 @@
+"""From a `Value` of the grammar to what writes it.
+
+Each tool has its own schema, read when the tool is first looked at and once. The encoding of the
+value says how it is written: as JSON text, or pair by pair in the dialect's own notation.
+"""
+
+from untemplate.constrain.pairs import PairsPlan
+from untemplate.constrain.positions import Step, ValueStart
+from untemplate.constrain.values import Values
+from untemplate.dialect import JsonText, Pairs
+from untemplate.errors import LimitError
+from untemplate.grammar import Grammar, nodes
+from untemplate.grammar.schema import Schemas
+
+__all__ = ["Sources"]
+
+
+class Sources:
+    """The values of one grammar."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._options = grammar.options
+        self._schemas: dict[str, Schemas] = {}
+        self._steps: dict[int, tuple[nodes.Value, Step]] = {}
+        for tool in grammar.tools:
+            origin = f"tool {tool.name}"
+            self._schemas[origin] = Schemas(
+                tool.parameters, origin=origin, open_objects=self._options.open_objects
+            )
+
+    def step(self, value: nodes.Value) -> Step:
+        """What writes a value."""
+        found = self._steps.get(id(value))
+        if found is None:
+            # The node is kept beside its number, so that the number stays its own.
+            found = self._steps[id(value)] = (value, self._make(value))
+        return found[1]
+
+    def _make(self, value: nodes.Value) -> Step:
+        schemas = self._schemas.get(value.origin)
+        if schemas is None:
+            schemas = Schemas(value.schema, origin=value.origin, open_objects=True)
+            self._schemas[value.origin] = schemas
+        match value.encoding:
+            case JsonText() as style:
+                values = Values(schemas, style, self._options)
+                goal = values.goal(schemas.root)
+                state = values.begin(schemas.root, space=False)
+                return ValueStart(state, goal.first_bytes, value.origin)
+            case Pairs() as pairs:
+                return PairsPlan(schemas, pairs, self._options).start()
+            case encoding:
+                kind = type(encoding).__name__
+                raise LimitError(f"arguments as {kind} are not constrained yet", place=value.origin)

@@ -1,0 +1,195 @@
+r"""What a state of the automaton is, and what a byte may do to one.
+
+The automaton is a pushdown over bytes. A *configuration* is a state, a count, and a stack of
+frames; a frame is a state too, the one that a value inside goes back to. A byte does one of:
+
+    Go      to another state                       `{"na` + `m`
+    Count   the same, and one character less       `"abc` + `d` where maxLength is 80
+    Set     to another state with a new count      the first character of such a string
+    Push    to the start of an inner value         `[` of an array with items
+    Enter   the same, but the byte belongs to it   `1` in `[1`
+    Pop     to the frame; the byte was the last    `"` that ends a string
+    Leave   the same, the byte is the frame's      `,` after a number
+
+A state knows its edges, and what its shortest way out costs in bytes; a state without a way out
+is dead, and no edge leads there. That is why no mask is ever empty.
+
+Special tokens are no bytes: `symbols` says which of them a state takes, by their id.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ALL_BYTES",
+    "Action",
+    "Back",
+    "Count",
+    "Edges",
+    "Enter",
+    "Go",
+    "Leave",
+    "Pop",
+    "Push",
+    "Result",
+    "Selector",
+    "Set",
+    "Spell",
+    "State",
+]
+
+ALL_BYTES: NDArray[np.int64] = np.arange(256, dtype=np.int64)
+
+Result = object
+"""What an inner value tells its frame; hashable. None: that it is as it should be."""
+
+Selector = int | bytes | NDArray[np.int64]
+"""One byte, or several."""
+
+
+class State:
+    """One state. Subclasses are frozen dataclasses: equal content, one state."""
+
+    __slots__ = ()
+
+    @property
+    def slope(self) -> int:
+        """1 if each character that is left of the count has to be written."""
+        return 0
+
+    @property
+    def leaving(self) -> bytes | None:
+        """Set when every character but these bytes leads back here, or counts and leads back."""
+        return None
+
+    def cost(self) -> int | None:
+        """Fewest bytes until the state is left by Pop or Leave; None: there is no way out."""
+        raise NotImplementedError
+
+    def edges(self, out: "Edges") -> None:
+        """Tells `out` what each byte does."""
+        raise NotImplementedError
+
+    def symbols(self) -> Mapping[int, "Action"]:
+        """What special tokens do, by id."""
+        return {}
+
+    def on_symbol(self) -> "Action | None":
+        """What any other special token does: nothing, or leave, so that the frame sees it."""
+        return None
+
+    def at_zero(self) -> "State | None":
+        """The state in place of this one when its count is used up."""
+        return self
+
+    def resume(self, result: Result) -> "State | None":
+        """As a frame: the state after an inner value with this result."""
+        raise NotImplementedError
+
+    def after(self) -> int:
+        """As a frame: the cost of what follows the inner value."""
+        state = self.resume(None)
+        cost = None if state is None else state.cost()
+        assert cost is not None
+        return cost
+
+
+class Edges(Protocol):
+    """Takes the edges of one state. Edges to dead states are dropped."""
+
+    def go(self, on: Selector, state: State | None) -> None: ...
+    def do(self, on: Selector, action: "Action") -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    state: State
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    frame: State
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    frame: State
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Pop:
+    result: Result = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    result: Result = None
+
+
+Action = Go | Count | Set | Push | Enter | Pop | Leave
+
+
+@dataclass(frozen=True, slots=True)
+class Back(State):
+    """A frame that goes on in a state whatever the inner value was (white space, say)."""
+
+    state: State
+
+    def cost(self) -> int | None:
+        return self.state.cost()
+
+    def edges(self, out: Edges) -> None:
+        self.state.edges(out)
+
+    def resume(self, result: Result) -> State | None:  # noqa: ARG002  one signature for all frames
+        return self.state
+
+
+@dataclass(frozen=True, slots=True)
+class Spell(State):
+    """These bytes, not empty, then the action; its byte is the last of them."""
+
+    data: bytes
+    then: Action
+
+    def cost(self) -> int | None:
+        rest = cost_of(self.then)
+        return None if rest is None else len(self.data) + rest
+
+    def edges(self, out: Edges) -> None:
+        if len(self.data) > 1:
+            out.go(self.data[0], Spell(self.data[1:], self.then))
+        else:
+            out.do(self.data[0], self.then)
+
+
+def cost_of(action: Action) -> int | None:
+    """Bytes until the way out, after the byte of the action."""
+    match action:
+        case Go(state) | Count(state):
+            return state.cost()
+        case Set(state, count):
+            cost = state.cost()
+            return None if cost is None else cost + state.slope * count
+        case Push(frame, state) | Enter(frame, state):
+            inner = state.cost()
+            return None if inner is None else inner + frame.after()
+        case Pop() | Leave():
+            return 0

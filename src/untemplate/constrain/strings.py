@@ -1,0 +1,361 @@
+r"""Strings in JSON: characters lifted to bytes, with their escapes.
+
+    "caf\u00e9"   and   "café"   are the same characters; both are allowed wherever one is.
+
+A state stands between two characters (`Chars`), inside a UTF-8 character (`Partial`), or inside an
+escape (`Escape`, `Hex`, `Pair`). Where all characters that an unfinished one may still become lead
+to the same place, the states are shared, so a free string has about twenty states in all.
+
+What may stand in the string is the business of a machine (see `characters`); it also says what the
+closing quote does.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from untemplate.constrain.characters import Arrival, Characters, StringMachine, arrive
+from untemplate.constrain.state import Action, Edges, Pop, State
+from untemplate.constrain.words import LAST, Span
+from untemplate.grammar.schema_formula import Formula
+
+__all__ = ["LEAVING", "JsonString", "Quoted", "json_cost", "start_of"]
+
+LEAVING = bytes(range(0x20)) + b'"\\'
+"""Bytes that do not stand for themselves in a JSON string."""
+_PLAIN = np.array([b for b in range(0x20, 0x80) if b not in LEAVING], np.int64)
+_SHORT = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 8: 0x62, 12: 0x66, 10: 0x6E, 13: 0x72, 9: 0x74}
+"""Code point to the letter of its short escape."""
+_HEX = tuple((n, bytes({f"{n:x}".encode()[0], f"{n:X}".encode()[0]})) for n in range(16))
+_SURROGATES = (0xD800, 0xDC00, 0xE000)
+"""First of the high halves, first of the low halves, end of both."""
+
+
+def json_cost(low: int, high: int) -> int:
+    """Fewest bytes for one of these characters."""
+    first, last = max(low, 0x20), min(high, 0x7F)
+    if first < last or (first == last and first not in LEAVING):
+        return 1
+    if any(low <= c <= high for c in _SHORT) or (high > 0x7F and low <= 0x7FF):
+        return 2
+    if high <= 0x1F:
+        return 6
+    return 3 if low <= 0xFFFF else 4
+
+
+class Quoted(Characters, Protocol):
+    """Characters between quotes."""
+
+    def close(self, place: int, region: int) -> Action | None:
+        """What the closing quote does."""
+        ...
+
+    def close_cost(self) -> int:
+        """Bytes of the closing quote and of what has to be known to follow it."""
+        ...
+
+
+class JsonString(StringMachine):
+    """The JSON strings that satisfy a formula."""
+
+    def __init__(self, formula: Formula) -> None:
+        super().__init__(formula, json_cost)
+
+    def close(self, place: int, region: int) -> Action | None:
+        return Pop() if self.holds(place, region) else None
+
+    def close_cost(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The machine of a string, and the stretch of its lengths that it is in."""
+
+    machine: Quoted
+    region: int
+    is_zero: bool = False
+    """Set when no character is left in the region."""
+
+    def arrival(self, place: int) -> Action | None:
+        """What the last byte of a character that leads to a place does."""
+        arrival = self.machine.arrival(place, self.region, is_zero=self.is_zero)
+        return None if arrival is None else _to(self.machine, arrival)
+
+    def slope(self, place: int) -> int:
+        return 0 if self.is_zero else self.machine.slope(place, self.region)
+
+    def cost(self, spans: tuple[Span, ...], size: int) -> int | None:
+        """Bytes from `size` bytes before the end of a character to the end of the string."""
+        costs = [
+            self.machine.arrival_cost(place, self.region, is_zero=self.is_zero)
+            for _, _, place in spans
+        ]
+        known = [c for c in costs if c is not None]
+        # The slope still counts this character, which has not arrived.
+        slope = self.slope(spans[0][2])
+        return min(known) + self.machine.close_cost() + size - slope if known else None
+
+
+def _to(machine: Quoted, arrival: Arrival) -> Action:
+    return arrive(arrival, Chars(Lane(machine, arrival.region), arrival.place))
+
+
+def start_of(machine: Quoted, arrival: Arrival) -> Action:
+    """What the opening quote does."""
+    return _to(machine, arrival)
+
+
+@dataclass(frozen=True, slots=True)
+class Chars(State):
+    """Between two characters."""
+
+    lane: Lane
+    place: int
+
+    @property
+    def slope(self) -> int:
+        return self.lane.slope(self.place)
+
+    @property
+    def leaving(self) -> bytes | None:
+        if self.lane.is_zero or self.lane.machine.spans(self.place) != ((0, LAST, self.place),):
+            return None
+        return LEAVING
+
+    def cost(self) -> int | None:
+        lane = self.lane
+        cost = lane.machine.cost(self.place, lane.region)
+        return None if cost is None else cost + lane.machine.close_cost()
+
+    def at_zero(self) -> State:
+        return Chars(Lane(self.lane.machine, self.lane.region, True), self.place)
+
+    def edges(self, out: Edges) -> None:
+        lane = self.lane
+        if ending := lane.machine.close(self.place, lane.region):
+            out.do(0x22, ending)
+        found = [(s, lane.arrival(s[2])) for s in lane.machine.spans(self.place)]
+        for (low, high, _), action in found:
+            if action is not None and low <= 0x7F:
+                out.do(_PLAIN[(low <= _PLAIN) & (high >= _PLAIN)], action)
+        spans = tuple(s for s, action in found if action is not None)
+        if not spans:
+            return
+        out.go(0x5C, Escape(lane, spans))
+        for lead, low, high, size in _LEADS:
+            out.go(lead, _partial(lane, _clip(spans, low, high), (low, high), size))
+
+
+def _leads() -> tuple[tuple[int, int, int, int], ...]:
+    """Lead byte, first and last code point that it begins, bytes that follow."""
+    found: list[tuple[int, int, int, int]] = []
+    for lead in range(0xC2, 0xF5):
+        size = 1 + (lead >= 0xE0) + (lead >= 0xF0)
+        low = (lead & (0x3F >> size)) << 6 * size
+        high = low + (1 << 6 * size) - 1
+        if lead == 0xED:
+            high = _SURROGATES[0] - 1
+        found.append((lead, max(low, (0, 0x80, 0x800, 0x10000)[size]), min(high, LAST), size))
+    return tuple(found)
+
+
+_LEADS = _leads()
+
+
+def _clip(spans: tuple[Span, ...], low: int, high: int) -> tuple[Span, ...]:
+    return tuple((max(a, low), min(b, high), p) for a, b, p in spans if a <= high and b >= low)
+
+
+def _partial(
+    lane: Lane, spans: tuple[Span, ...], covers: tuple[int, int], size: int
+) -> State | None:
+    """Inside a UTF-8 character with `size` bytes to come, all between two code points."""
+    if not spans:
+        return None
+    whole = 1 << 6 * size
+    if (spans[0][0], spans[0][1]) == covers and covers[1] - covers[0] + 1 == whole:
+        # Every continuation is allowed, and all lead to one place: which it is does not matter.
+        return Partial(lane, ((0, whole - 1, spans[0][2]),), 0, size)
+    return Partial(lane, spans, covers[0] & -whole, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial(State):
+    """Inside a UTF-8 character."""
+
+    lane: Lane
+    spans: tuple[Span, ...]
+    first: int
+    """The code point if all bytes to come were the smallest."""
+    size: int
+
+    @property
+    def slope(self) -> int:
+        return self.lane.slope(self.spans[0][2])
+
+    def cost(self) -> int | None:
+        return self.lane.cost(self.spans, self.size)
+
+    def edges(self, out: Edges) -> None:
+        if self.size == 1:
+            for low, high, place in self.spans:
+                action = self.lane.arrival(place)
+                assert action is not None
+                out.do(np.arange(low - self.first, high - self.first + 1) + 0x80, action)
+            return
+        step = 1 << 6 * (self.size - 1)
+        for n in range(64):
+            low = self.first + n * step
+            covers = (low, low + step - 1)
+            out.go(0x80 + n, _partial(self.lane, _clip(self.spans, *covers), covers, self.size - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Escape(State):
+    """After a backslash."""
+
+    lane: Lane
+    spans: tuple[Span, ...]
+
+    @property
+    def slope(self) -> int:
+        return self.lane.slope(self.spans[0][2])
+
+    def cost(self) -> int | None:
+        short = tuple(s for s in self.spans if any(s[0] <= c <= s[1] for c in _SHORT))
+        long = _hex(self.lane, self.spans, 0, 4)
+        costs = [
+            self.lane.cost(short, 1) if short else None,
+            1 + cost if long and (cost := long.cost()) is not None else None,
+        ]
+        return min((c for c in costs if c is not None), default=None)
+
+    def edges(self, out: Edges) -> None:
+        for code, letter in _SHORT.items():
+            for _, _, place in _clip(self.spans, code, code):
+                action = self.lane.arrival(place)
+                assert action is not None
+                out.do(letter, action)
+        out.go(0x75, _hex(self.lane, self.spans, 0, 4))
+
+
+def _hex(lane: Lane, spans: tuple[Span, ...], first: int, size: int) -> "Hex | None":
+    r"""Inside `\uXXXX` with `size` digits to come; `first` is its value if they were all 0."""
+    high, low, end = _SURROGATES
+    last = first + (1 << 4 * size) - 1
+    plain = _clip(spans, first, min(last, high - 1)) + _clip(spans, max(first, end), last)
+    pairs: tuple[Span, ...] = ()
+    if first < low and last >= high:
+        a, b = _pairs_of(max(first, high))[0], _pairs_of(min(last, low - 1))[1]
+        pairs = _clip(spans, a, b)
+        if high <= first and last < low and pairs and (pairs[0][0], pairs[0][1]) == (a, b):
+            return Hex(lane, (), pairs, 0, size, is_any=True)
+    if not pairs and plain and (plain[0][0], plain[0][1]) == (first, last):
+        return Hex(lane, ((0, 0xFFFF, plain[0][2]),), (), 0, size, is_any=True)
+    return Hex(lane, plain, pairs, first, size) if plain or pairs else None
+
+
+def _pairs_of(unit: int) -> tuple[int, int]:
+    """The characters whose first half this is."""
+    low = 0x10000 + ((unit - _SURROGATES[0]) << 10)
+    return low, low + 0x3FF
+
+
+@dataclass(frozen=True, slots=True)
+class Hex(State):
+    r"""Inside `\uXXXX`."""
+
+    lane: Lane
+    plain: tuple[Span, ...]
+    """Characters that it may become by itself."""
+    pairs: tuple[Span, ...]
+    """Characters of which it may become the first half."""
+    first: int
+    size: int
+    is_any: bool = False
+    """All that it may become leads to one place."""
+
+    @property
+    def slope(self) -> int:
+        return self.lane.slope((self.plain or self.pairs)[0][2])
+
+    def cost(self) -> int | None:
+        costs = [
+            self.lane.cost(self.plain, self.size) if self.plain else None,
+            self.lane.cost(self.pairs, self.size + 6) if self.pairs else None,
+        ]
+        return min((c for c in costs if c is not None), default=None)
+
+    def edges(self, out: Edges) -> None:
+        for digit, letters in _HEX:
+            value = self.first + (digit << 4 * (self.size - 1))
+            if self.size > 1:
+                if self.is_any:
+                    out.go(letters, replace(self, size=self.size - 1))
+                else:
+                    spans = self.plain + self.pairs
+                    out.go(letters, _hex(self.lane, spans, value, self.size - 1))
+            elif self.plain and (
+                found := self.plain if self.is_any else _clip(self.plain, value, value)
+            ):
+                action = self.lane.arrival(found[0][2])
+                assert action is not None
+                out.do(letters, action)
+            elif self.pairs:
+                out.go(letters, self._pair(value))
+
+    def _pair(self, unit: int) -> "Pair | None":
+        if self.is_any:
+            return Pair(self.lane, self.pairs, 6)
+        if not _SURROGATES[0] <= unit < _SURROGATES[1]:
+            return None
+        spans = _clip(self.pairs, *_pairs_of(unit))
+        if spans and (spans[0][0], spans[0][1]) == _pairs_of(unit):
+            return Pair(self.lane, spans, 6)
+        return Pair(self.lane, spans, 6, _pairs_of(unit)[0]) if spans else None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(State):
+    r"""In the second half of a surrogate pair, from before its backslash on."""
+
+    lane: Lane
+    spans: tuple[Span, ...]
+    size: int
+    """Bytes to come."""
+    first: int | None = None
+    """The character if all digits to come were the smallest; None: all lead to one place."""
+
+    @property
+    def slope(self) -> int:
+        return self.lane.slope(self.spans[0][2])
+
+    def cost(self) -> int | None:
+        return self.lane.cost(self.spans, self.size)
+
+    def edges(self, out: Edges) -> None:
+        fixed = {6: b"\\", 5: b"u", 4: b"dD"}.get(self.size)
+        if fixed is not None:
+            out.go(fixed, Pair(self.lane, self.spans, self.size - 1, self.first))
+            return
+        for digit, letters in _HEX:
+            # The third last digit is C to F and says two bits; the others say four.
+            if self.size == 3 and digit < 12:
+                continue
+            step = 1 << 4 * (self.size - 1)
+            if self.first is None:
+                self._go(out, letters, self.spans, None)
+                continue
+            first = self.first + (digit & (3 if self.size == 3 else 15)) * step
+            if spans := _clip(self.spans, first, first + step - 1):
+                self._go(out, letters, spans, first)
+
+    def _go(self, out: Edges, letters: bytes, spans: tuple[Span, ...], first: int | None) -> None:
+        if self.size > 1:
+            out.go(letters, Pair(self.lane, spans, self.size - 1, first))
+            return
+        action = self.lane.arrival(spans[0][2])
+        assert action is not None
+        out.do(letters, action)

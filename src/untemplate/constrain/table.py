@@ -1,0 +1,328 @@
+r"""States as numbers: the table `next[state, byte]`, grown as far as it is looked at.
+
+    table = Table(limit)
+    start = table.state_id(state)
+    table.step(start, ctx, 0x7B)        # -> (state id, ctx), or (0, 0) when the byte is not allowed
+
+An entry of the table is 0 (not allowed), a state id, a state id plus `COUNT` (one character less),
+or the negative number of an action. A stack is a number too: equal stacks, one number, so going
+back costs nothing. `ctx` is stack number and count in one integer; walks carry it per node.
+
+All that grows does so under the lock of whoever owns the table; what exists never changes.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from untemplate.constrain.state import (
+    Action,
+    Count,
+    Enter,
+    Go,
+    Leave,
+    Pop,
+    Push,
+    Result,
+    Selector,
+    Set,
+    State,
+)
+from untemplate.errors import LimitError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["COUNT", "COUNT_BITS", "COUNT_MASK", "Limits", "Table"]
+
+COUNT = 1 << 24
+COUNT_BITS = 20
+COUNT_MASK = (1 << COUNT_BITS) - 1
+
+
+class Limits:
+    """Bounds of one compiled grammar."""
+
+    __slots__ = ("mask_bytes", "stacks", "states")
+
+    def __init__(
+        self, *, states: int = 100_000, stacks: int = 1_000_000, mask_bytes: int = 64 << 20
+    ) -> None:
+        self.states = states
+        self.stacks = stacks
+        self.mask_bytes = mask_bytes
+        """Masks are dropped, oldest first, when they take more than this."""
+
+
+class Table:
+    """States, their edges, and stacks."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.states: list[State | None] = [None]
+        self._ids: dict[State, int] = {}
+        self.flat: NDArray[np.int32] = np.zeros(64 * 256, np.int32)
+        self.is_filled: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self.is_loop: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self.zero: NDArray[np.int32] = np.full(64, -1, np.int32)
+        """State at count zero, or -1 when it was not asked for."""
+        self.leaving: list[bytes | None] = [None]
+        self.cost: list[int] = [0]
+        self.slope: list[int] = [0]
+        self._actions: list[Action | None] = [None]
+        self._action_ids: dict[Action, int] = {}
+        self._resumed: dict[tuple[int, Result], int] = {}
+        self.frames: list[int] = [0]
+        self.parents: list[int] = [0]
+        self.depths: list[int] = [0]
+        self.after: list[int] = [0]
+        """For each stack: bytes from where its top is gone back to, to the very end."""
+        self._stack_ids: dict[tuple[int, int], int] = {}
+        self._done: dict[tuple[int, int], tuple[int, int, bool]] = {}
+        self._moves: dict[int, list[tuple[int, int]]] = {}
+        self._row: NDArray[np.int32] = np.zeros(256, np.int32)
+
+    # ------------------------------------------------------------------------------------- states
+
+    def state_id(self, state: State | None) -> int:
+        """The number of a state; 0 when it is dead."""
+        if state is None:
+            return 0
+        found = self._ids.get(state)
+        if found is None:
+            found = self._add(state)
+        return found
+
+    def _add(self, state: State) -> int:
+        cost = state.cost()
+        if cost is None:
+            self._ids[state] = 0
+            return 0
+        number = len(self.states)
+        if number > self._limits.states:
+            raise LimitError(f"needs more than {self._limits.states} states")
+        if number >= len(self.is_filled):
+            self._grow()
+        self._ids[state] = number
+        self.states.append(state)
+        self.cost.append(cost)
+        self.slope.append(state.slope)
+        self.leaving.append(state.leaving)
+        self.is_loop[number] = state.leaving is not None
+        return number
+
+    def _grow(self) -> None:
+        size = len(self.is_filled)
+        self.flat = np.concatenate((self.flat, np.zeros(size * 256, np.int32)))
+        self.is_filled = np.concatenate((self.is_filled, np.zeros(size, np.bool_)))
+        self.is_loop = np.concatenate((self.is_loop, np.zeros(size, np.bool_)))
+        self.zero = np.concatenate((self.zero, np.full(size, -1, np.int32)))
+
+    def fill(self, number: int) -> None:
+        """Computes the edges of a state."""
+        state = self.states[number]
+        assert state is not None
+        self._row = np.zeros(256, np.int32)
+        state.edges(self)
+        self.flat[number << 8 : (number + 1) << 8] = self._row
+        self.is_filled[number] = True
+
+    def go(self, on: Selector, state: State | None) -> None:
+        self._row[list(on) if isinstance(on, bytes) else on] = self.state_id(state)
+
+    def do(self, on: Selector, action: Action) -> None:
+        self._row[list(on) if isinstance(on, bytes) else on] = self.entry(action)
+
+    def entry(self, action: Action) -> int:
+        """What stands in the table for an action; 0 when it leads to a dead state."""
+        match action:
+            case Go(state):
+                return self.state_id(state)
+            case Count(state):
+                number = self.state_id(state)
+                return number + COUNT if number else 0
+            case Set(state) | Push(_, state) | Enter(_, state):
+                if not self.state_id(state):
+                    return 0
+            case Pop() | Leave():
+                pass
+        found = self._action_ids.get(action)
+        if found is None:
+            found = self._action_ids[action] = len(self._actions)
+            self._actions.append(action)
+        return -found
+
+    def moves(self, number: int) -> list[tuple[int, int]]:
+        """Bytes that are allowed, and what stands for them in the table."""
+        found = self._moves.get(number)
+        if found is None:
+            if not self.is_filled[number]:
+                self.fill(number)
+            row = self.flat[number << 8 : (number + 1) << 8]
+            some = np.flatnonzero(row)
+            found = list(zip(some.tolist(), row[some].tolist(), strict=True))
+            self._moves[number] = found
+        return found
+
+    def at_zero(self, number: int) -> int:
+        """The state in place of this one when its count is used up."""
+        found = int(self.zero[number])
+        if found < 0:
+            state = self.states[number]
+            assert state is not None
+            found = self.state_id(state.at_zero())
+            self.zero[number] = found
+        return found
+
+    # ------------------------------------------------------------------------------------- stacks
+
+    def push(self, frame: int, stack: int) -> int:
+        """The stack with a frame on top."""
+        key = (frame, stack)
+        found = self._stack_ids.get(key)
+        if found is None:
+            if len(self.frames) > self._limits.stacks:
+                raise LimitError(f"needs more than {self._limits.stacks} stacks")
+            state = self.states[frame]
+            assert state is not None
+            found = self._stack_ids[key] = len(self.frames)
+            self.frames.append(frame)
+            self.parents.append(stack)
+            self.depths.append(self.depths[stack] + 1)
+            self.after.append(self.after[stack] + state.after())
+        return found
+
+    def resume(self, frame: int, result: Result) -> int:
+        """The state after an inner value of a frame."""
+        key = (frame, result)
+        found = self._resumed.get(key)
+        if found is None:
+            state = self.states[frame]
+            assert state is not None
+            found = self._resumed[key] = self.state_id(state.resume(result))
+        return found
+
+    def act(self, entry: int, ctx: int) -> tuple[int, int, bool]:
+        """Does a negative entry: the state, the ctx, and whether the byte is still to be read."""
+        stack = ctx >> COUNT_BITS
+        key = (entry, stack)
+        found = self._done.get(key)
+        if found is None:
+            found = self._done[key] = self._act(entry, stack)
+        return found
+
+    def _act(self, entry: int, stack: int) -> tuple[int, int, bool]:
+        action = self._actions[-entry]
+        match action:
+            case Set(state, count):
+                count = min(count, COUNT_MASK)
+                number = self.state_id(state)
+                if not count:
+                    number = self.at_zero(number)
+                return number, stack << COUNT_BITS | count, False
+            case Push(frame, state) | Enter(frame, state):
+                number = self.state_id(state)
+                stack = self.push(self.state_id(frame), stack)
+                return number, stack << COUNT_BITS, isinstance(action, Enter)
+            case Pop(result) | Leave(result):
+                if not stack:
+                    return 0, 0, False
+                number = self.resume(self.frames[stack], result)
+                parent = self.parents[stack]
+                return number, parent << COUNT_BITS, isinstance(action, Leave)
+            case _:
+                raise AssertionError(action)
+
+    def settle(self, entry: int, ctx: int) -> tuple[int, int, bool]:
+        """Does any entry but 0."""
+        if entry < 0:
+            return self.act(entry, ctx)
+        if entry < COUNT:
+            return entry, ctx, False
+        number, ctx = entry - COUNT, ctx - 1
+        if not ctx & COUNT_MASK:
+            number = self.at_zero(number)
+        return number, ctx, False
+
+    # -------------------------------------------------------------------------------------- steps
+
+    def step(self, number: int, ctx: int, byte: int) -> tuple[int, int]:
+        """One byte; (0, 0) when it is not allowed."""
+        while number:
+            if not self.is_filled[number]:
+                self.fill(number)
+            entry = self.flat.item(number << 8 | byte)
+            if not entry:
+                break
+            number, ctx, again = self.settle(entry, ctx)
+            if not again:
+                return (number, ctx) if number else (0, 0)
+        return 0, 0
+
+    def step_symbol(self, number: int, ctx: int, token_id: int) -> tuple[int, int]:
+        """One special token; (0, 0) when it is not allowed."""
+        while number:
+            state = self.states[number]
+            assert state is not None
+            action = state.symbols().get(token_id) or state.on_symbol()
+            entry = self.entry(action) if action else 0
+            if not entry:
+                break
+            number, ctx, again = self.settle(entry, ctx)
+            if not again:
+                return (number, ctx) if number else (0, 0)
+        return 0, 0
+
+    def symbols(self, number: int, ctx: int) -> Mapping[int, Action]:
+        """Special tokens that are allowed here."""
+        while number:
+            state = self.states[number]
+            assert state is not None
+            if found := state.symbols():
+                return {t: a for t, a in found.items() if self.entry(a)}
+            action = state.on_symbol()
+            entry = self.entry(action) if action else 0
+            if not entry:
+                break
+            number, ctx, _ = self.settle(entry, ctx)
+        return {}
+
+    def counts(self, number: int) -> bool:
+        """Whether characters are counted in a state that is a loop."""
+        if not self.is_filled[number]:
+            self.fill(number)
+        # No loop is left by both of these.
+        row = number << 8
+        return bool(self.flat[row | 0x61] >= COUNT or self.flat[row | 0x41] >= COUNT)
+
+    def only_byte(self, number: int) -> int:
+        """The byte if one alone is allowed, -2 if none is, -1 if several are."""
+        if not self.is_filled[number]:
+            self.fill(number)
+        found = np.flatnonzero(self.flat[number << 8 : (number + 1) << 8])
+        if len(found) == 1:
+            return int(found[0])
+        return -1 if len(found) else -2
+
+    def distinct_bytes(self, number: int, preferred: AbstractSet[int]) -> list[int]:
+        """Bytes that are allowed; of those that lead to the same place the smallest preferred."""
+        if not self.is_filled[number]:
+            self.fill(number)
+        row = self.flat[number << 8 : (number + 1) << 8]
+        found: dict[int, int] = {}
+        rest: list[int] = []
+        for byte in np.flatnonzero(row).tolist():
+            entry = int(row[byte])
+            # A byte that leaves is still to be read by the frame, so each may lead elsewhere.
+            if entry < 0 and isinstance(self._actions[-entry], Enter | Leave):
+                rest.append(byte)
+            elif entry not in found or (byte in preferred and found[entry] not in preferred):
+                found[entry] = byte
+        return sorted([*found.values(), *rest])
+
+    def total(self, number: int, ctx: int) -> int:
+        """Bytes of the shortest way to the very end."""
+        count = ctx & COUNT_MASK
+        return self.cost[number] + self.slope[number] * count + self.after[ctx >> COUNT_BITS]

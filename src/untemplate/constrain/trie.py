@@ -1,0 +1,287 @@
+r"""The tokens of a vocabulary as a trie in flat arrays, for walks that go level by level.
+
+In: a `Vocabulary`. Out: arrays over the nodes of the trie, numbered level by level, so that the
+nodes of a level are a range and the children of a node are a range of the next level:
+
+    tokens  0 "a"  1 "ab"  2 "b"        node  byte  token  first child, number of children
+                                        0     a     "a"    2, 1
+    level 1: nodes 0, 1                 1     b     "b"    3, 0
+    level 2: node 2                     2     b     "ab"   3, 0
+
+Special, unused and empty tokens are not in it: those are allowed one by one, by id. Several ids may
+spell the same bytes; the trie holds the first, and `twins` the others.
+
+A `Loop` is what makes masks of free text cheap: in most places of free text nearly every token
+leads back to where it started. For a set of bytes that leave the loop (`"` and `\`, say) it knows
+which tokens hold none of them and no broken UTF-8, by number of characters, and a trie of the rest.
+
+It knows nothing of grammars. Tries are cached by the digest of the vocabulary; building one for
+150,000 tokens takes about half a second, once.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from untemplate.vocabulary import TokenKind, Vocabulary
+
+__all__ = ["Loop", "TokenTrie", "Trie", "mask_words", "token_trie"]
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def mask_words(size: int) -> int:
+    """How many int32 words a mask over `size` tokens has."""
+    return (size + 31) // 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trie:
+    """Nodes in order of their level, and what a loop needs to know of them."""
+
+    byte: Longs
+    data: bytes
+    """The same as bytes."""
+    rank: Longs
+    """Place in `order` of the token that ends here, or -1."""
+    first: Longs
+    """First child."""
+    children: Longs
+    """Number of children."""
+    levels: tuple[int, ...]
+    """Node at which each level begins; the last element is the number of nodes."""
+    low: Longs
+    """Where the tokens at and below a node begin in `order`."""
+    high: Longs
+    order: Ints
+    """Token ids sorted by their bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """What free text that a few bytes leave looks like in one vocabulary."""
+
+    clean: Bools
+    """For each node of the whole trie: every token below stays in the loop."""
+    characters: Longs
+    """For each node of the whole trie: most characters that a token below adds to it."""
+    rest: Trie
+    """The tokens that do not stay in the loop."""
+    rows: tuple[Ints, ...]
+    """Mask of the tokens that stay in the loop and add at most so many characters."""
+    rows_whole: Ints
+    """Mask of the tokens that do not end inside a character."""
+
+
+class TokenTrie:
+    """The trie of one vocabulary, and its loops."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.size = vocabulary.size
+        self.words = mask_words(vocabulary.size)
+        plain = (TokenKind.NORMAL, TokenKind.BYTE, TokenKind.USER_DEFINED)
+        special = set(vocabulary.special.values()) | vocabulary.ends
+        found: dict[bytes, int] = {}
+        twins: list[tuple[int, int]] = []
+        for token_id, data in enumerate(vocabulary.tokens):
+            if data and vocabulary.kinds[token_id] in plain and token_id not in special:
+                first = found.setdefault(data, token_id)
+                if first != token_id:
+                    twins.append((first, token_id))
+        self.twins = np.array(twins, np.int32).reshape(-1, 2)
+        self.sorted = sorted(found)
+        self.ids = found
+        self.longest = max(map(len, self.sorted), default=0)
+        """Bytes of the longest token."""
+        self.single = frozenset(data[0] for data in found if len(data) == 1)
+        """Bytes that are tokens of their own."""
+        self._order = np.array([found[t] for t in self.sorted], np.int32)
+        self._flat, self._lengths, self._starts = _flatten(self.sorted)
+        self.full = _trie(self.sorted, self._order)
+        self._loops: dict[bytes, Loop] = {}
+        self._whole = self.row_of([found[t] for t in self.sorted if _is_whole(t)])
+
+    def loop(self, leaving: bytes) -> Loop:
+        """The loop of text that these bytes leave. `leaving` is sorted and small."""
+        loop = self._loops.get(leaving)
+        if loop is None:
+            loop = self._loops[leaving] = self._build(leaving)
+        return loop
+
+    def row_of(self, token_ids: "NDArray[np.integer] | list[int]") -> Ints:
+        """The mask of these tokens, and of those that spell the same."""
+        bits = np.zeros(self.words * 32, np.bool_)
+        bits[token_ids] = True
+        if len(self.twins):
+            bits[self.twins[:, 1]] |= bits[self.twins[:, 0]]
+        return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)
+
+    def has_longer(self, data: bytes) -> bool:
+        """Whether some token begins with `data` and goes on."""
+        at = bisect_right(self.sorted, data)
+        return at < len(self.sorted) and self.sorted[at].startswith(data)
+
+    def _build(self, leaving: bytes) -> Loop:
+        wrong = _leaves(self._flat, self._lengths, leaving)
+        lead = (self._flat & 0xC0) != 0x80
+        position = np.arange(len(self._flat)) - np.repeat(self._starts, self._lengths)
+        last = np.maximum.reduceat(np.where(wrong, position, -1), self._starts)
+        count = np.add.reduceat(lead.astype(np.int64), self._starts)
+        clean, characters = _settle(self.full, last, count)
+        stays = last < 0
+        keep = np.flatnonzero(~stays)
+        rest = _trie([self.sorted[i] for i in keep], self._order[keep])
+        most = int(count[stays].max(initial=0))
+        rows = tuple(
+            self.row_of(self._order[stays & (count <= least)]) for least in range(most + 1)
+        )
+        return Loop(clean, characters, rest, rows, self._whole)
+
+
+@lru_cache(maxsize=8)
+def token_trie(vocabulary: Vocabulary) -> TokenTrie:
+    """The trie of this vocabulary."""
+    return TokenTrie(vocabulary)
+
+
+def _leaves(flat: Longs, lengths: Longs, leaving: bytes) -> Bools:
+    """For each byte of the tokens: whether it leaves the loop, or is broken UTF-8.
+
+    A character that the end of a token cuts is not broken.
+    """
+    wrong = np.isin(flat, np.frombuffer(leaving, np.uint8))
+    need = np.ones(len(flat), np.int64)
+    for low, high, size in ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4)):
+        need[(flat >= low) & (flat <= high)] = size
+    follows = (flat & 0xC0) == 0x80
+    wrong |= (flat == 0xC0) | (flat == 0xC1) | (flat > 0xF4)
+    index = np.arange(len(flat))
+    token = np.repeat(np.arange(len(lengths)), lengths)
+    covered = np.zeros(len(flat), np.bool_)
+    for distance in (1, 2, 3):
+        at = np.flatnonzero(need > distance)
+        at = at[at + distance < len(flat)]
+        at = at[token[at] == token[at + distance]]
+        good = follows[at + distance]
+        if distance > 1:
+            good &= covered[at + distance - 1]
+        wrong[at[~good]] = True
+        covered[at[good] + distance] = True
+    second = index[:-1][(token[:-1] == token[1:])]
+    for lead, low, high in (
+        (0xE0, 0xA0, 0xBF),
+        (0xED, 0x80, 0x9F),
+        (0xF0, 0x90, 0xBF),
+        (0xF4, 0x80, 0x8F),
+    ):
+        at = second[flat[second] == lead]
+        wrong[at] |= (flat[at + 1] < low) | (flat[at + 1] > high)
+    wrong |= follows & ~covered
+    return wrong
+
+
+def _is_whole(token: bytes) -> bool:
+    """Whether a token does not end inside a character."""
+    if token[-1] < 0x80:
+        return True
+    tail = token[-4:]
+    for size in range(1, len(tail) + 1):
+        byte = tail[-size]
+        if byte >= 0xC0:
+            return size >= 2 + (byte >= 0xE0) + (byte >= 0xF0)
+    return True
+
+
+def _flatten(tokens: list[bytes]) -> tuple[Longs, Longs, Longs]:
+    """All bytes in a row, the length of each token, and where it begins."""
+    flat = np.frombuffer(b"".join(tokens), np.uint8).astype(np.int64)
+    lengths = np.array([len(t) for t in tokens], np.int64)
+    return flat, lengths, np.cumsum(lengths) - lengths
+
+
+def _trie(tokens: list[bytes], order: Ints) -> Trie:
+    """The trie of sorted tokens without doubles, level by level."""
+    flat, lengths, starts = _flatten(tokens)
+    shared = np.array([0, *map(_shared, tokens, tokens[1:])], np.int64)
+    byte: list[Longs] = []
+    rank: list[Longs] = []
+    first: list[Longs] = []
+    children: list[Longs] = []
+    lows: list[Longs] = []
+    highs: list[Longs] = []
+    levels = [0]
+    alive = np.arange(len(tokens))
+    while len(alive):
+        depth = len(byte)
+        # A node begins at each token that shares at most `depth` bytes with the one before it.
+        begins = np.concatenate(([0], alive[:-1] + 1))
+        is_new = np.minimum.reduceat(shared[: alive[-1] + 1], begins) <= depth
+        is_new[0] = True
+        low = alive[is_new]
+        end = np.append(np.flatnonzero(is_new)[1:], len(alive))
+        if byte:
+            parent = np.searchsorted(lows[-1], low, side="right") - 1
+            number = np.bincount(parent, minlength=len(lows[-1]))
+            children.append(number)
+            first.append(levels[-1] + np.cumsum(number) - number)
+        byte.append(flat[starts[low] + depth])
+        rank.append(np.where(lengths[low] == depth + 1, low, -1))
+        lows.append(low)
+        highs.append(alive[end - 1] + 1)
+        levels.append(levels[-1] + len(low))
+        alive = alive[lengths[alive] > depth + 1]
+    if byte:
+        children.append(np.zeros(levels[-1] - levels[-2], np.int64))
+        first.append(np.full(levels[-1] - levels[-2], levels[-1], np.int64))
+    join = partial(np.concatenate, dtype=np.int64)
+    none = [np.zeros(0, np.int64)]
+    return Trie(
+        byte=join(byte or none),
+        data=join(byte or none).astype(np.uint8).tobytes(),
+        rank=join(rank or none),
+        first=join(first or none),
+        children=join(children or none),
+        levels=tuple(levels),
+        low=join(lows or none),
+        high=join(highs or none),
+        order=order,
+    )
+
+
+def _shared(a: bytes, b: bytes) -> int:
+    """How many bytes two neighbours begin with in common."""
+    size = min(len(a), len(b))
+    if a[:size] == b[:size]:
+        return size
+    n = 0
+    while a[n] == b[n]:
+        n += 1
+    return n
+
+
+def _settle(trie: Trie, last: Longs, count: Longs) -> tuple[Bools, Longs]:
+    """`clean` and `characters` of a loop, from each token's last wrong byte and characters."""
+    nodes = len(trie.byte)
+    worst = np.where(trie.rank >= 0, last[trie.rank], -1)
+    most = np.where(trie.rank >= 0, count[trie.rank], 0)
+    leads = ((trie.byte & 0xC0) != 0x80).astype(np.int64)
+    clean = np.ones(nodes, np.bool_)
+    ranges = list(pairwise(trie.levels))
+    for (a, b), (c, d) in reversed(list(pairwise(ranges))):
+        inner = np.flatnonzero(trie.children[a:b]) + a
+        begins = trie.first[inner] - c
+        worst[inner] = np.maximum(worst[inner], np.maximum.reduceat(worst[c:d], begins))
+        most[inner] = np.maximum(most[inner], np.maximum.reduceat(most[c:d], begins))
+        # A continuation byte after a whole character is broken UTF-8.
+        clean[inner] = np.minimum.reduceat(leads[c:d], begins) == 1
+    for (a, b), (c, d) in pairwise(ranges):
+        leads[c:d] += np.repeat(leads[a:b], trie.children[a:b])
+    for depth, (a, b) in enumerate(ranges, 1):
+        clean[a:b] &= worst[a:b] < depth
+    return clean, most - leads

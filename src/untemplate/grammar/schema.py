@@ -1,0 +1,470 @@
+r"""JSON Schema -> formulas over atoms: what the automaton, the exports and the reader ask a schema.
+
+    schemas = Schemas({"type": "object", "properties": {"n": {"type": "integer"}},
+                       "required": ["n"]}, origin="tool f")
+    schemas.typed(schemas.root).object
+    -> All((Properties((("n", Place("#/properties/n")),), (), rest=False), HasKey("n")))
+
+Drafts 4, 6, 7, 2019-09 and 2020-12 are read; `$schema` says which, 2020-12 if it is absent. `check`
+looks at every keyword of every subschema first, so a broken schema is refused whole, with the
+pointer. Subschemas are then translated when they are asked for, and once.
+
+A `$ref` leads inside the schema; nothing is ever fetched. In a tool's parameters an object that
+lists its properties and says nothing of others is *closed*, which is what people mean; with
+`open_objects` it is open, as the specification says. An object that lists none is always open.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import cast
+from urllib.parse import unquote
+
+from untemplate.errors import SchemaError
+from untemplate.grammar.schema_atoms import (
+    ANYTHING,
+    NOTHING,
+    Constant,
+    Contains,
+    Format,
+    HasKey,
+    Items,
+    Keys,
+    Length,
+    Multiple,
+    Numbers,
+    Pattern,
+    Place,
+    Properties,
+    Range,
+    Schema,
+    Size,
+    Strings,
+    Typed,
+    Unchecked,
+    Unique,
+    Whole,
+    all_of,
+    any_of,
+    not_,
+    one_of,
+)
+from untemplate.grammar.schema_check import Draft, check, draft_of, subschemas
+from untemplate.grammar.schema_formula import All, Formula, conj, disj, neg, substitute
+from untemplate.message import JSON
+
+__all__ = ["Schemas", "decimal"]
+
+_KINDS: Mapping[str, Typed] = {
+    "null": Typed(True, False, False, False, False, False, False),
+    "boolean": Typed(False, True, True, False, False, False, False),
+    "number": Typed(False, False, False, True, False, False, False),
+    "integer": Typed(False, False, False, Whole(), False, False, False),
+    "string": Typed(False, False, False, False, True, False, False),
+    "array": Typed(False, False, False, False, False, True, False),
+    "object": Typed(False, False, False, False, False, False, True),
+}
+_IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "dependentSchemas")
+
+
+class Schemas:
+    """One root schema and all that it refers to."""
+
+    def __init__(self, schema: JSON, *, origin: str, open_objects: bool = False) -> None:
+        """Checks the schema.
+
+        Raises:
+            SchemaError: it is not a valid schema; names origin and pointer.
+        """
+        self.origin = origin
+        self.open_objects = open_objects
+        self._root = schema
+        self._draft = draft_of(schema)
+        check(schema, origin)
+        self._places: dict[str, JSON] = {}
+        self._anchors: dict[str, str] = {}
+        self._index(schema, "#", "")
+        self._typed: dict[Schema, Typed] = {}
+        self._written: dict[Place, Typed] = {}
+        self._open: list[Place] = []
+
+    @property
+    def root(self) -> Place:
+        return Place("#")
+
+    def typed(self, schema: Schema) -> Typed:
+        """What a subschema says of each kind of value."""
+        if isinstance(schema, bool):
+            return ANYTHING if schema else NOTHING
+        found = self._typed.get(schema)
+        if found is None:
+            if isinstance(schema, Constant):
+                found = self._constant(json.loads(schema.text, parse_float=Decimal))
+            else:
+                found = self._in_place(schema)
+                found = self._closed(schema, found)
+            self._typed[schema] = found
+        return found
+
+    def typed_goal(self, goal: Formula) -> Typed:
+        """The same of a formula whose leaves are subschemas."""
+        parts = [
+            substitute(goal, lambda leaf, n=n: self.typed(leaf).parts[n])
+            for n in range(len(ANYTHING.parts))
+        ]
+        return Typed(*parts)
+
+    # ------------------------------------------------------------------------ places and references
+
+    def _index(self, schema: JSON, pointer: str, base: str) -> None:
+        """Finds every `$id` and anchor below."""
+        if not isinstance(schema, dict):
+            return
+        own = schema.get("$id", schema.get("id"))
+        if isinstance(own, str) and not own.startswith("#"):
+            base = own.removesuffix("#")
+            self._anchors.setdefault(base, pointer)
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(name := schema.get(keyword), str):
+                self._anchors.setdefault(f"#{name}", pointer)
+        if isinstance(own, str) and own.startswith("#"):
+            self._anchors.setdefault(own, pointer)
+        for step, inner in subschemas(schema):
+            self._index(inner, pointer + step, base)
+
+    def _at(self, place: Place) -> JSON:
+        if place.pointer not in self._places:
+            self._places[place.pointer] = self._resolve(place.pointer, place.pointer)
+        return self._places[place.pointer]
+
+    def _resolve(self, pointer: str, named_at: str) -> JSON:
+        node: JSON = self._root
+        for step in pointer[1:].split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(node, dict) and key in node:
+                node = node[key]
+            elif isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+                node = node[int(key)]
+            else:
+                raise self._error(named_at, f"leads to {pointer}, which is not there")
+        if not isinstance(node, dict | bool):
+            raise self._error(named_at, f"leads to {pointer}, which is not a schema")
+        return node
+
+    def target(self, reference: str, pointer: str) -> Place:
+        """The place that a `$ref` standing at `pointer` leads to."""
+        base, hash_sign, fragment = reference.partition("#")
+        start = "#" if not base else self._anchors.get(base)
+        if start is None:
+            endings = [p for b, p in self._anchors.items() if b.rpartition("/")[2] == base]
+            start = endings[0] if len(endings) == 1 else None
+        if start is None:
+            raise self._error(pointer, f"leads outside the schema: {reference}; nothing is fetched")
+        if fragment and not fragment.startswith("/"):
+            found = self._anchors.get(f"#{fragment}")
+            if found is None:
+                raise self._error(pointer, f"names no anchor: {hash_sign}{fragment}")
+            return Place(found)
+        place = Place(start + unquote(fragment))
+        if place.pointer not in self._places:
+            self._places[place.pointer] = self._resolve(place.pointer, pointer)
+        return place
+
+    def _error(self, pointer: str, message: str) -> SchemaError:
+        return SchemaError(message, place=f"{self.origin} {pointer}")
+
+    # -------------------------------------------------------------------------- one place at a time
+
+    def _in_place(self, place: Place) -> Typed:
+        """The place as it is written, without closing objects."""
+        if place in self._written:
+            return self._written[place]
+        if place in self._open:
+            raise self._error(place.pointer, "refers to itself without an end")
+        schema = self._at(place)
+        if not isinstance(schema, dict):
+            return ANYTHING if schema else NOTHING
+        self._open.append(place)
+        try:
+            found = all_of(ANYTHING, *self._keywords(schema, place.pointer))
+        finally:
+            self._open.pop()
+        self._written[place] = found
+        return found
+
+    def _keywords(self, schema: dict[str, JSON], at: str) -> Iterator[Typed]:
+        if isinstance(reference := schema.get("$ref"), str):
+            yield self._in_place(self.target(reference, f"{at}/$ref"))
+            if self._draft < Draft.V2019:
+                return
+        for keyword in ("$dynamicRef", "$recursiveRef"):
+            if isinstance(reference := schema.get(keyword), str):
+                yield self._in_place(self.target(reference, f"{at}/{keyword}"))
+        yield from self._values(schema)
+        yield Typed(
+            True, True, True, conj(*_number(schema)), conj(*_string(schema)),
+            conj(*self._array(schema, at)), conj(*self._object(schema, at)),
+        )  # fmt: skip
+        yield from self._combined(schema, at)
+
+    def _values(self, schema: dict[str, JSON]) -> Iterator[Typed]:
+        kinds = schema.get("type")
+        if kinds is not None:
+            named = [kinds] if isinstance(kinds, str) else kinds
+            assert isinstance(named, list)
+            types = [_KINDS[str(k)] for k in named]
+            if schema.get("nullable") is True and not self.open_objects:
+                types.append(_KINDS["null"])
+            yield any_of(*types)
+        if isinstance(members := schema.get("enum"), list):
+            yield self._enumeration(members)
+        if "const" in schema:
+            yield self._constant(schema["const"])
+
+    def _combined(self, schema: dict[str, JSON], at: str) -> Iterator[Typed]:
+        for keyword, combine in (("allOf", all_of), ("anyOf", any_of), ("oneOf", one_of)):
+            if isinstance(options := schema.get(keyword), list):
+                yield combine(
+                    *(self._in_place(Place(f"{at}/{keyword}/{n}")) for n in range(len(options)))
+                )
+        if "not" in schema:
+            yield not_(self._in_place(Place(f"{at}/not")))
+        if "if" in schema:
+            test = self._in_place(Place(f"{at}/if"))
+            if "then" in schema:
+                yield any_of(not_(test), self._in_place(Place(f"{at}/then")))
+            if "else" in schema:
+                yield any_of(test, self._in_place(Place(f"{at}/else")))
+        for keyword in ("dependentSchemas", "dependencies"):
+            if isinstance(needs := schema.get(keyword), dict):
+                for key, needed in needs.items():
+                    if not isinstance(needed, list):
+                        inner = self._in_place(Place(f"{at}/{keyword}/{_step(key)}"))
+                        yield _if_object_has(key, inner)
+
+    def _array(self, schema: dict[str, JSON], at: str) -> Iterator[Formula]:
+        items, prefix = schema.get("items"), schema.get("prefixItems")
+        keyword, rest = "prefixItems", "items"
+        if isinstance(items, list):
+            prefix, keyword, rest = items, "items", "additionalItems"
+        if prefix is not None or rest in schema:
+            count = len(prefix) if isinstance(prefix, list) else 0
+            first = tuple(Place(f"{at}/{keyword}/{n}") for n in range(count))
+            others: Schema = Place(f"{at}/{rest}") if rest in schema else True
+            yield Items(tuple(map(self._shortened, first)), self._shortened(others))
+        yield from _size(schema, "minItems", "maxItems")
+        if "contains" in schema:
+            least, most = schema.get("minContains", 1), schema.get("maxContains")
+            yield Contains(self._shortened(Place(f"{at}/contains")), _whole(least), _most(most))
+        if schema.get("uniqueItems") is True:
+            yield Unique()
+        if "unevaluatedItems" in schema:
+            yield Unchecked("unevaluatedItems", f"{at}/unevaluatedItems")
+
+    def _object(self, schema: dict[str, JSON], at: str) -> Iterator[Formula]:
+        if properties := self._properties(schema, at):
+            yield properties
+        if isinstance(required := schema.get("required"), list):
+            yield from (HasKey(str(key)) for key in required)
+        yield from _size(schema, "minProperties", "maxProperties")
+        if "propertyNames" in schema:
+            yield Keys(self._shortened(Place(f"{at}/propertyNames")))
+        for keyword in ("dependentRequired", "dependencies"):
+            if isinstance(needs := schema.get(keyword), dict):
+                for key, needed in needs.items():
+                    if isinstance(needed, list):
+                        yield disj(neg(HasKey(key)), conj(*(HasKey(str(n)) for n in needed)))
+        if "unevaluatedProperties" in schema:
+            yield Unchecked("unevaluatedProperties", f"{at}/unevaluatedProperties")
+
+    def _properties(self, schema: dict[str, JSON], at: str) -> Properties | None:
+        named = schema.get("properties")
+        patterns = schema.get("patternProperties")
+        rest: Schema = True
+        if "additionalProperties" in schema:
+            rest = self._shortened(Place(f"{at}/additionalProperties"))
+        if not named and not patterns and rest is True:
+            return None
+        return Properties(
+            self._children(named, f"{at}/properties"),
+            self._children(patterns, f"{at}/patternProperties"),
+            rest,
+        )
+
+    def _children(self, schemas: JSON, at: str) -> tuple[tuple[str, Schema], ...]:
+        if not isinstance(schemas, dict):
+            return ()
+        return tuple((k, self._shortened(Place(f"{at}/{_step(k)}"))) for k in schemas)
+
+    def _shortened(self, schema: Schema) -> Schema:
+        """A boolean schema as the boolean, and an empty one as True."""
+        if not isinstance(schema, Place):
+            return schema
+        node = self._at(schema)
+        if isinstance(node, bool):
+            return node
+        return schema if node else True
+
+    # ------------------------------------------------------------------------------- closed objects
+
+    def _closed(self, place: Place, typed: Typed) -> Typed:
+        if self.open_objects or typed.object is False:
+            return typed
+        keys = self._listed(place, set())
+        if not keys:
+            return typed
+        only = Properties(tuple((k, True) for k in keys), (), False)
+        parts = list(typed.parts)
+        parts[-1] = _merged(typed.object, only)
+        return Typed(*parts)
+
+    def _listed(self, place: Place, seen: set[Place]) -> dict[str, None] | None:
+        """Keys that a schema lists in place; None where it says something of others."""
+        schema = self._at(place)
+        found: dict[str, None] = {}
+        if not isinstance(schema, dict) or place in seen:
+            return found
+        seen.add(place)
+        silent = {"additionalProperties", "patternProperties", "unevaluatedProperties"}
+        if silent & schema.keys():
+            return None
+        if isinstance(named := schema.get("properties"), dict):
+            found |= dict.fromkeys(named)
+        inner: list[Place] = []
+        if isinstance(reference := schema.get("$ref"), str):
+            inner.append(self.target(reference, f"{place.pointer}/$ref"))
+        for step, _ in subschemas(schema):
+            if step[1:].partition("/")[0] in _IN_PLACE:
+                inner.append(Place(place.pointer + step))
+        for other in inner:
+            keys = self._listed(other, seen)
+            if keys is None:
+                return None
+            found |= keys
+        if found and isinstance(required := schema.get("required"), list):
+            found |= dict.fromkeys(map(str, required))
+        return found
+
+    # ------------------------------------------------------------------------------------ constants
+
+    def _enumeration(self, members: list[JSON]) -> Typed:
+        strings = tuple(dict.fromkeys(m for m in members if isinstance(m, str)))
+        numbers = tuple(dict.fromkeys(decimal(m) for m in members if _is_number(m)))
+        objects = [self._constant(m) for m in members if isinstance(m, dict)]
+        arrays = [self._constant(m) for m in members if isinstance(m, list)]
+        return Typed(
+            null=None in members,
+            false=any(m is False for m in members),
+            true=any(m is True for m in members),
+            number=Numbers(numbers) if numbers else False,
+            string=Strings(strings) if strings else False,
+            array=disj(*(t.array for t in arrays)),
+            object=disj(*(t.object for t in objects)),
+        )
+
+    def _constant(self, value: object) -> Typed:
+        null = _KINDS["null"] if value is None else NOTHING
+        part: Formula
+        match value:
+            case dict():
+                items = cast("dict[str, JSON]", value)
+                named = tuple((k, _constant(v)) for k, v in items.items())
+                part = conj(Properties(named, (), False), *(HasKey(k) for k, _ in named))
+                return Typed(False, False, False, False, False, False, part)
+            case list():
+                prefix = tuple(_constant(v) for v in cast("list[JSON]", value))
+                part = conj(Items(prefix, False), Size(len(prefix), len(prefix)))
+                return Typed(False, False, False, False, False, part, False)
+            case str():
+                return Typed(False, False, False, False, Strings((value,)), False, False)
+            case bool():
+                return Typed(False, not value, value, False, False, False, False)
+            case int() | float() | Decimal():
+                return Typed(False, False, False, Numbers((decimal(value),)), False, False, False)
+            case _:
+                return null
+
+
+def decimal(value: object) -> Decimal:
+    """A JSON number, exactly as it would be written."""
+    return value if isinstance(value, Decimal) else Decimal(repr(value))
+
+
+def _constant(value: object) -> Constant:
+    return Constant(json.dumps(value, default=str, ensure_ascii=False))
+
+
+def _merged(formula: Formula, only: Properties) -> Formula:
+    """The formula and `only`; where it is a plain list of properties, that closed."""
+    own = formula if isinstance(formula, Properties) else None
+    if own is not None and {k for k, _ in own.named} == {k for k, _ in only.named}:
+        return Properties(own.named, own.patterns, False)
+    parts = formula.parts if isinstance(formula, All) else ()
+    for n, part in enumerate(parts):
+        if isinstance(part, Properties):
+            keys = dict(part.named)
+            named = part.named + tuple((k, True) for k, _ in only.named if k not in keys)
+            others = {
+                k
+                for p in parts[:n] + parts[n + 1 :]
+                if isinstance(p, Properties)
+                for k, _ in p.named
+            }
+            if not others <= {k for k, _ in named}:
+                break
+            return conj(*parts[:n], Properties(named, part.patterns, False), *parts[n + 1 :])
+    return conj(only, formula)
+
+
+def _if_object_has(key: str, needed: Typed) -> Typed:
+    return replace(ANYTHING, object=disj(neg(HasKey(key)), needed.object))
+
+
+def _number(schema: dict[str, JSON]) -> Iterator[Formula]:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    low_open, high_open = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    # Draft 4 says by a boolean that the bound itself does not belong to the range.
+    if low is not None:
+        yield Range(low=decimal(low), low_open=low_open is True)
+    if high is not None:
+        yield Range(high=decimal(high), high_open=high_open is True)
+    if _is_number(low_open):
+        yield Range(low=decimal(low_open), low_open=True)
+    if _is_number(high_open):
+        yield Range(high=decimal(high_open), high_open=True)
+    if (step := schema.get("multipleOf")) is not None:
+        yield Multiple(decimal(step))
+
+
+def _string(schema: dict[str, JSON]) -> Iterator[Formula]:
+    least, most = _whole(schema.get("minLength", 0)), _most(schema.get("maxLength"))
+    if least or most is not None:
+        yield Length(least, most)
+    if isinstance(pattern := schema.get("pattern"), str):
+        yield Pattern(pattern)
+    if isinstance(name := schema.get("format"), str):
+        yield Format(name)
+
+
+def _size(schema: dict[str, JSON], least: str, most: str) -> Iterator[Formula]:
+    low, high = _whole(schema.get(least, 0)), _most(schema.get(most))
+    if low or high is not None:
+        yield Size(low, high)
+
+
+def _is_number(value: JSON) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _whole(value: JSON) -> int:
+    assert isinstance(value, int | float)
+    return int(value)
+
+
+def _most(value: JSON) -> int | None:
+    return None if value is None else _whole(value)
+
+
+def _step(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
