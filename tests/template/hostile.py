@@ -63,6 +63,8 @@ ENDLESS = {
     "replace in a loop": looped("{% set ns.x = ns.x | replace('a', 'aa') %}"),
     "replace unrolled": unrolled("{% set x = x.replace('a', 'aaaa') %}"),
     "replace of nothing": "{% set s = 'x' * 100000 %}{{ s.replace('', s) }}",
+    "% in even": "{% if '%2000000000d' is even %}{% endif %}",
+    "% in divisibleby": "{% if '%2000000000s' is divisibleby(1) %}{% endif %}",
     "center": "{{ 'x' | center(2000000000) }}",
     "center method": "{{ 'x'.center(2000000000) }}",
     "ljust": "{{ 'x'.ljust(2000000000) }}",
@@ -120,6 +122,10 @@ ENDLESS = {
     "tuples made unique": "{% set ns = namespace(l=[()]) %}{% for i in range(20) %}{% set m = [] %}"
     "{% for t in ns.l %}{% set _ = m.append(t + (-1,)) %}{% set _ = m.append(t + (-2,)) %}"
     "{% endfor %}{% set ns.l = m | unique %}{% endfor %}",
+    "tuples in a namespace": "{% set ns = namespace(l=[()]) %}{% for i in range(11) %}{% set m = [] %}"
+    "{% for t in ns.l %}{% set _ = m.append(t + (-1,)) %}{% set _ = m.append(t + (-2,)) %}"
+    "{% endfor %}{% set ns.l = m %}{% endfor %}{% set p = [] %}{% for t in ns.l %}"
+    "{% set _ = p.append((t, 1)) %}{% endfor %}{% for j in range(999) %}{% set d = namespace(p) %}{% endfor %}",
     "literal": "{% for i in range(99999) %}{% set d = {"
     + ", ".join(
         f"({', '.join('-2' if n >> b & 1 else '-1' for b in range(8))}): 1" for n in range(256)
@@ -199,6 +205,9 @@ ENDLESS = {
     "{% set ns.x = ns.x | map('string') %}{% endfor %}",
     "long attribute": "{{ range(100000) | map(attribute='a.' * 100000) | list }}",
     "wordwrap": "{{ ('x ' * 100000) | wordwrap(1, wrapstring='y' * 100000) }}",
+    "batch by name": "{{ [1] | batch(fill_with='x', linecount=2000000000) | list }}",
+    "round of text": "{{ 'x' | round(9, 'ceil') }}",
+    "shared attribute name": shared("{{ 1 | attr(x) }}"),
     "batch": "{{ [1] | batch(2000000000, 'x') | list }}",
     "slice": "{{ [1] | slice(2000000000) | list }}",
     "separators": "{{ (range(100000) | list) | tojson(separators=('x' * 100000, 'y')) }}",

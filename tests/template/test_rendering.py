@@ -66,7 +66,9 @@ def test_json(expression, text):
 
 
 def test_numbers_of_any_size_are_printed():
-    source = "{{ messages[0].n }}{{ messages[0] | tojson }}{{ messages[0].n == messages[0].n }}"
+    source = (
+        "{{ messages[0].n }}{{ messages[0] | tojson }}{{ messages[0].get('n') == messages[0].n }}"
+    )
 
     assert render(source, [{"n": 10**300}]) == f'{10**300}{{"n": {10**300}}}True'
 

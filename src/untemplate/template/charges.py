@@ -14,12 +14,14 @@ from untemplate.errors import LimitError
 from untemplate.template.meter import ITEM, MOST_BITS, STEP, Meter, check_int
 
 __all__ = [
+    "COMPUTING_FILTERS",
     "EACH_FILTERS",
     "FREE_FILTERS",
     "FREE_METHODS",
     "FREE_TESTS",
-    "HASHING_METHODS",
+    "HASHING_CALLS",
     "METHODS",
+    "MODULO_TESTS",
     "ORDERING_FILTERS",
     "REMOVED_FILTERS",
     "SLOW_FILTERS",
@@ -35,7 +37,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FREE_FILTERS = frozenset({"length", "count", "first", "last", "default", "d", "attr"})
+FREE_FILTERS = frozenset({"length", "count", "first", "last", "default", "d"})
 """Filters that look at no more than one item."""
 
 EACH_FILTERS = frozenset({"map", "select", "reject", "selectattr", "rejectattr", "items"})
@@ -50,11 +52,17 @@ SLOW_FILTERS = {"title": 16, "urlencode": 16, "wordcount": 4, "wordwrap": 128}
 REMOVED_FILTERS = frozenset({"pprint", "random", "striptags", "urlize", "xmlattr"})
 """Filters whose cost has no useful bound, or whose result is not a function of the input."""
 
+COMPUTING_FILTERS = frozenset({"int", "round", "sum"})
+"""Filters that make integers."""
+
 FREE_TESTS = _words("""
-    boolean callable defined divisibleby escaped even false filter float integer iterable mapping
-    none number odd sameas sequence string test true undefined
+    boolean callable defined escaped false filter float integer iterable mapping none number sameas
+    sequence string test true undefined
 """)
 """Tests that look at the type of a value only."""
+
+MODULO_TESTS = frozenset({"divisibleby", "even", "odd"})
+"""Tests that use `%`, which formats when the value is text."""
 
 METHODS: dict[type, frozenset[str]] = {
     str: _words("""
@@ -76,9 +84,8 @@ FREE_METHODS = frozenset(
 )
 """Methods whose work does not grow with the value they belong to."""
 
-HASHING_METHODS = frozenset({"dict", "setdefault", "update"})
+HASHING_CALLS = frozenset({"dict", "namespace", "setdefault", "update"})
 """Each key that is added may be compared with all that are there, if their hashes are alike."""
-
 
 MOST_WIDTH = 4096
 """Largest width, precision or indentation."""
@@ -125,7 +132,7 @@ def charge_method(
     meter.spend(_weigh_all(meter, args, kwargs) + ITEM)
     if isinstance(owner, str) and name in _METHOD_GROWTH:
         meter.spend(_METHOD_GROWTH[name](_Use(meter, owner, args, kwargs)))
-    elif name in HASHING_METHODS:
+    elif name in HASHING_CALLS:
         added = len(args[0]) if args and isinstance(args[0], Sized) and name != "setdefault" else 1
         present = len(owner) if isinstance(owner, dict) else 0  # pyright: ignore[reportUnknownArgumentType]
         meter.spend((present + added) * added)
@@ -167,8 +174,6 @@ def charge_result(meter: Meter, result: object) -> Any:
         items = list(cast("Iterator[object]", result))
         meter.spend(_copied(items))
         return items
-    if isinstance(result, int):
-        return check_int(result)
     meter.spend(_copied(result))
     return result
 
@@ -300,12 +305,14 @@ def _printf(use: _Use) -> int:
 
 def _groups(use: _Use) -> int:
     """`slice(n)` and `batch(n, fill)` can make n items out of none."""
-    asked = use.args[0] if use.args else next(iter(use.kwargs.values()), 0)
-    return ITEM * max(0, asked) if isinstance(asked, int) else 0
+    return ITEM * max(0, use.number(0, "linecount"), use.number(0, "slices"))
 
 
 def _round(use: _Use) -> int:
-    return _width(str(abs(use.number(0, "precision"))))
+    """`value * 10 ** precision`, which repeats a value that is no number."""
+    precision = _width(str(abs(use.number(0, "precision"))))
+    is_number = isinstance(use.value, (int, float))
+    return precision if is_number else _copied(use.value) * 10 ** min(precision, 9)
 
 
 def _sum(use: _Use) -> int:

@@ -32,7 +32,7 @@ from markupsafe import Markup
 from untemplate.errors import LimitError
 from untemplate.template import charges
 from untemplate.template.instrument import instrument, str_join
-from untemplate.template.meter import ITEM, Meter, is_view
+from untemplate.template.meter import ITEM, Meter, check_int, is_view
 
 __all__ = ["MeteredContext", "MeteredEnvironment", "environment"]
 
@@ -161,13 +161,14 @@ class MeteredEnvironment(SandboxedEnvironment):
         names.update(dict=_Dict(), namespace=_Namespace, raise_exception=_refuse)
         del names["lipsum"]
         self.globals = self._names = names
-        self.filters |= {"tojson": _tojson, "from_json": _from_json}
+        charged = {
+            name: _charged_filter(name, function)
+            for name, function in {**self.filters, "from_json": _from_json}.items()
+            if name not in charges.REMOVED_FILTERS
+        }
         self.filters = {
-            **{
-                name: _charged_filter(name, function)
-                for name, function in self.filters.items()
-                if name not in charges.REMOVED_FILTERS
-            },
+            **charged,
+            "tojson": _tojson,
             " step": _step,
             " concat": _concat,
             " slice": _slice,
@@ -175,9 +176,10 @@ class MeteredEnvironment(SandboxedEnvironment):
             " weighed": _weighed,
             " key": _key,
         }
-        self.filters["tojson"] = _tojson
         self.tests = {
-            name: test if name in charges.FREE_TESTS else _charged_test(cast("_Function", test))
+            name: _charged_test(name, cast("_Function", test))
+            if name not in charges.FREE_TESTS
+            else test
             for name, test in self.tests.items()
         }
 
@@ -239,7 +241,8 @@ class MeteredEnvironment(SandboxedEnvironment):
         if isinstance(obj, _Format):
             return self._format(meter, obj, args, kwargs)
         owner = getattr(obj, "__self__", None)
-        charges.charge_method(meter, owner, getattr(obj, "__name__", ""), args, kwargs)
+        name = "namespace" if obj is _Namespace else getattr(obj, "__name__", "")
+        charges.charge_method(meter, owner, name, args, kwargs)
         return charges.charge_result(meter, super().call(context, obj, *args, **kwargs))
 
     def _format(
@@ -398,16 +401,20 @@ def _charged_filter(name: str, function: _Function) -> _Function:
             return function(*_given(function, context), value, *args, **kwargs)
         charges.charge_filter(context.meter, name, value, args, kwargs)
         result = function(*_given(function, context), value, *args, **kwargs)
+        if name in charges.COMPUTING_FILTERS and isinstance(result, int):
+            return check_int(result)
         return charges.charge_result(context.meter, result)
 
     return run
 
 
-def _charged_test(function: _Function) -> _Function:
+def _charged_test(name: str, function: _Function) -> _Function:
     @pass_context
     def run(context: MeteredContext, value: Any = None, *args: Any) -> Any:
         meter = context.meter
         meter.spend(meter.weigh(value) + sum(map(meter.weigh, args)))
+        if name in charges.MODULO_TESTS:
+            charges.charge_operator(meter, "%", value, args[0] if args else 2)
         return function(*_given(function, context), value, *args)
 
     return run
