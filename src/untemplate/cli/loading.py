@@ -55,6 +55,13 @@ def load(
     """Loads a model, fetching it first if it comes by name and is not there."""
     name, path = _found(model or _DEFAULT)
     template = ChatTemplate.open(chat_template or path, dialect=dialect)
+    proof = template.analysis.proof
+    if not proof.proved:
+        click.echo(
+            f"warning: how this model writes is not fully proved ({proof.passed} of {proof.checks}"
+            " checks; see untemplate inspect)",
+            err=True,
+        )
     engine = LlamaEngine(Model(path), context_tokens=context, threads=threads, sequences=sequences)
     return Loaded(name, engine, template)
 

@@ -43,7 +43,12 @@ def command(
         loaded.engine,
         loaded.template,
         model=name,
-        meta={"context_tokens": loaded.engine.context_tokens},
+        meta={
+            "context_tokens": loaded.engine.context_tokens,
+            "description": loaded.engine.model.description,
+            "dialect": loaded.template.analysis.source,
+            "dialect_proved": loaded.template.analysis.proof.proved,
+        },
     )
 
     def ready(address: str) -> None:
