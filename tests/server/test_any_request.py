@@ -5,6 +5,7 @@ import json
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from serving import HELLO, client
 
 TOOL = {
