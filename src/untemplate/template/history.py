@@ -172,10 +172,11 @@ class _Preparation:
             message[place.name] = reasoning
             return
         content = message["content"]
-        parts = content if isinstance(content, list) else []
+        parts: list[JSON] = content if isinstance(content, list) else []
         if isinstance(content, str) and content:
             parts = [{"type": "text", "text": content}]
-        message["content"] = [{"type": place.name, place.name: reasoning}, *parts]
+        written: JSON = {"type": place.name, place.name: reasoning}
+        message["content"] = [written, *parts]
 
     def _split(self, message: Message) -> None:
         """One message for each call, where the template takes no more."""
