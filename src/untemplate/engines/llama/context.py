@@ -42,6 +42,9 @@ _ABORTED = 2
 _WATCHED_TOKENS = 16
 """Batches from this size on may be aborted inside; smaller ones end soon by themselves."""
 _WATCH_INTERVAL_S = 0.02
+_SMALL_TOKENS = 16
+"""Smaller batches (forced tokens, the end of a prompt) run on the threads of single tokens: on a
+busy machine threads that wait for each other cost more than they save there."""
 _MAX_CELLS = 1 << 30
 
 
@@ -84,7 +87,7 @@ class Context:
         self.context_tokens: int = c.llama_n_ctx_seq(pointer)
         self.batch_tokens: int = c.llama_n_batch(pointer)
         self.sequences: int = c.llama_n_seq_max(pointer)
-        c.llama_set_n_threads(pointer, threads, prompt_threads)
+        self._threads, self._prompt_threads = threads, prompt_threads
         memory: int | None = c.llama_get_memory(pointer)
         if not memory or self.batch_tokens < 1 or self.sequences < sequences:
             raise EngineError("llama.cpp made a context without a cache", place=str(model.path))
@@ -118,6 +121,9 @@ class Context:
         if min(tokens) < 0 or max(tokens) >= n_vocab:
             raise EngineError(f"token ids must be 0 to {n_vocab - 1}")
         batch = self._arrays.fill(self._checked(sequence), tokens, start)
+        is_small = len(tokens) < _SMALL_TOKENS
+        batch_threads = self._threads if is_small else self._prompt_threads
+        self._c.llama_set_n_threads(self.pointer, self._threads, batch_threads)
         if should_stop is None or len(tokens) < _WATCHED_TOKENS:
             code: int = self._c.llama_decode(self.pointer, batch)
         else:
