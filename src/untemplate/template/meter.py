@@ -49,7 +49,7 @@ _FIXED = frozenset({bool, float, type(None)})
 class Allowance:
     """What one rendering may take; the defaults end any template within about a second.
 
-    With 101 messages and 20 tools, the most that a template of the corpus takes is a tenth.
+    With 101 messages and 20 tools, the most that a template of the corpus takes is a seventh.
     """
 
     units: int = 10_000_000
