@@ -169,6 +169,22 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that history does not tell, and the rendering that shows it."""
+
+    what: str
+    shown_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A worked example: what a user might say, and the turn that answers it."""
+
+    user: str
+    assistant: str
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """How the template writes an assistant turn in one kind of place of the conversation."""
 
@@ -183,26 +199,12 @@ class History:
     """What only history writes between two blocks: one turn as two, say."""
     after: str = ""
     """What the template writes behind the stop of every turn: the header of the next."""
+    gaps: tuple[Loss, ...] = ()
+    """Turns that the template writes in a way that contradicts how it writes the others."""
     blank: tuple[Field, ...] = ()
     """Fields that count as absent when they hold nothing but white space."""
     counts_earlier_calls: bool = False
     """The number of a call counts through the whole conversation, not the turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Something that history does not tell, and the rendering that shows it."""
-
-    what: str
-    shown_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A worked example: what a user might say, and the turn that answers it."""
-
-    user: str
-    assistant: str
 
 
 @dataclass(frozen=True, slots=True)

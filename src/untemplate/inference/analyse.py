@@ -53,7 +53,7 @@ _cache: "OrderedDict[tuple[object, ...], Analysis]" = OrderedDict()
 _lock = Lock()
 
 
-def analyse(template: CompiledTemplate, *, seed: int = 0, messages: int = 8) -> Analysis:
+def analyse(template: CompiledTemplate, *, seed: int = 0, messages: int = 6) -> Analysis:
     """The dialect of a template with its proof; kept, so that the second time costs nothing.
 
     Args:

@@ -144,6 +144,18 @@ class Examiner:
             messages.append(result_of(call))
         return prepare(messages, self.capabilities).messages
 
+    def prompt(self, place: Before, switches: Mapping[str, JSON]) -> str:
+        """What is written after the conversation to open a turn there."""
+        before = self.before(place)
+        opened = self.render(before, prompt=True, switches=switches)
+        usual = self._settings.get((place, "{}"))
+        if usual is not None and opened == usual.opened:
+            return usual.prompt
+        closed = self.render(before, switches=switches)
+        if opened != closed and opened.startswith(closed):
+            return opened[len(closed) :]
+        return self.setting(place, switches).prompt
+
     def turn(
         self, probe: Probe, place: Before = "user", switches: Mapping[str, JSON] = NO_SWITCHES
     ) -> str:
@@ -173,20 +185,35 @@ class Examiner:
     def _find_setting(self, before: Messages, switches: Mapping[str, JSON]) -> Setting:
         closed = self.render(before, switches=switches)
         opened = self.render(before, prompt=True, switches=switches)
-        samples = [Probe(content=words.CONTENT), Probe(content="d00001qz")]
-        samples += [Probe(calls=words.calls_of_strings(1)), Probe(words.REASONING, words.CONTENT)]
-        wholes: list[str] = []
-        for probe in samples:
-            try:
-                wholes.append(self.render((*before, self.message(probe)), switches=switches))
-            except UntemplateError:
-                continue
+        wholes = self._wholes(before, switches, content="c", calls=True)
+        if wholes and all(w.startswith(closed) for w in wholes):
+            return Setting(before, closed, "", closed, opened)
+        wholes += self._wholes(before, switches, content="d", reasoning=words.REASONING)
         if not wholes:
             raise TemplateError("the template renders no assistant message at all")
-        if all(w.startswith(closed) for w in wholes):
-            return Setting(before, closed, "", closed, opened)
         prefix, suffix = self._around(closed, opened, wholes)
         return Setting(before, prefix, suffix, closed, opened)
+
+    def _wholes(
+        self,
+        before: Messages,
+        switches: Mapping[str, JSON],
+        *,
+        content: str,
+        reasoning: str = "",
+        calls: bool = False,
+    ) -> list[str]:
+        """Renderings of the conversation with different turns at its end."""
+        probes = [Probe(reasoning, f"{content}00001qz")]
+        if calls and self.capabilities.calls:
+            probes.append(Probe(calls=words.calls_of_strings(1)))
+        out: list[str] = []
+        for probe in probes:
+            try:
+                out.append(self.render((*before, self.message(probe)), switches=switches))
+            except UntemplateError:
+                continue
+        return out
 
     def _around(self, closed: str, opened: str, wholes: list[str]) -> tuple[str, str]:
         """What stands before and after the turn."""

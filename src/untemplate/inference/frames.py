@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from untemplate.dialect import TRIMS, Before, Field, Frame, FramePart, History, Trim
+from untemplate.dialect import TRIMS, Before, Field, Frame, FramePart, History, Loss, Trim
 from untemplate.inference import words
 from untemplate.inference.calls import CallShape, write_run
 from untemplate.inference.examine import Examiner, Obstacle
@@ -74,14 +74,20 @@ def learn_history(
     if header and turns.get((), (None, "x"))[1] == "":
         del turns[()]  # a message with nothing in it leaves no trace, not even a header
     frames: list[Frame] = []
+    gaps: list[Loss] = []
     for has, (probe, text) in turns.items():
         try:
             frames.append(_with_trims(place, _frame(place, has, probe, text, header), header))
         except Obstacle as obstacle:
-            examiner.refusals.setdefault(f"{'+'.join(has)} after {before}", str(obstacle))
+            gaps.append(Loss(f"{' and '.join(has)}: {obstacle}", text))
     frames += _for_one_call(place, frames, header)
     history = History(
-        before, "nothing", header, tuple(frames), counts_earlier_calls=place.counts_earlier
+        before,
+        "nothing",
+        header,
+        tuple(frames),
+        counts_earlier_calls=place.counts_earlier,
+        gaps=tuple(gaps),
     )
     return replace(history, blank=_blank(place, history))
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 from untemplate.dialect import Before
 from untemplate.errors import UntemplateError
-from untemplate.inference import words
 from untemplate.inference.examine import Examiner, Obstacle
 from untemplate.inference.form import free_variables
-from untemplate.inference.words import Probe
 from untemplate.message import JSON
 
 __all__ = ["Opened", "collect_prompts", "switches_of"]
@@ -30,8 +28,6 @@ class Opened:
     text: str
     before: Before
     switches: Mapping[str, JSON]
-    answer: str | None
-    """A turn with content only, written under the same switches."""
 
 
 def collect_prompts(examiner: Examiner, places: tuple[Before, ...]) -> list[Opened]:
@@ -70,8 +66,6 @@ def switches_of(source: str, names: Sequence[str]) -> Iterator[Mapping[str, JSON
 
 def _opened(examiner: Examiner, before: Before, switches: Mapping[str, JSON]) -> Opened | None:
     try:
-        text = examiner.setting(before, switches).prompt
+        return Opened(examiner.prompt(before, switches), before, switches)
     except (UntemplateError, Obstacle):
         return None
-    answer = examiner.try_turn(Probe(content=words.CONTENT), before, switches)
-    return Opened(text, before, switches, answer)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from untemplate.dialect import Before, Dialect, Loss, write_turn
 from untemplate.errors import UntemplateError
+from untemplate.inference import words
 from untemplate.inference.examine import Examiner, Obstacle
 from untemplate.inference.losses import UNKNOWN, name_losses
 from untemplate.inference.reading import HistoryReader
@@ -75,15 +76,19 @@ def prove(
     seed: int = 0,
     messages: int = 200,
 ) -> Proof:
-    """Check the dialect on so many messages in each place of a conversation."""
+    """Check the dialect on so many messages, and on half of them in other places."""
     main = dialect.place()
     if main is None:
         return Proof(0, 0, 0, (), ("the template renders no assistant turn",))
     suite = draw(seed, messages, [f.has for f in main.frames], dialect.calls_max)
     tally = _Tally()
+    if dialect.calls_max is not None:
+        tally.losses.update(_limit(template, dialect.calls_max, capabilities))
     for place in _places(dialect, capabilities):
         examiner = Examiner(template, tools=TOOLS, capabilities=capabilities, system=place.system)
-        _check_place(examiner, dialect, place, suite, tally)
+        # Most of what may differ shows in the first place: the others get half of the messages.
+        some = suite if place == _Place("user", system=False) else suite[::2]
+        _check_place(examiner, dialect, place, some, tally)
     calls_max = max((len(m.tool_calls) for m in suite), default=0)
     return Proof(
         tally.checks,
@@ -93,6 +98,18 @@ def prove(
         tuple(tally.refused),
         tally.difference,
     )
+
+
+def _limit(template: CompiledTemplate, most: int, capabilities: Capabilities) -> dict[str, str]:
+    """What a template does with one call more than it writes."""
+    if most >= len(words.NAMES):
+        return {}
+    examiner = Examiner(template, capabilities=capabilities)
+    try:
+        shown = examiner.turn(Probe(calls=words.calls_of_strings(most + 1)))
+    except (UntemplateError, Obstacle) as error:
+        shown = str(error)
+    return {f"no more than {most} call{'s' * (most > 1)} in a turn": shown}
 
 
 def _places(dialect: Dialect, capabilities: Capabilities) -> Sequence[_Place]:
@@ -123,6 +140,10 @@ def _check_place(
                 tally.difference = tally.difference or f"{place}: the template refuses: {error}"
             else:
                 tally.refused.setdefault(f"{' and '.join(shape)} {place}: {error}")
+            continue
+        gap = next((g for g in history.gaps if g.what.startswith(" and ".join(shape) + ": ")), None)
+        if gap is not None:
+            tally.refused.setdefault(f"{place}: {gap.what}")
             continue
         tally.checks += 1
         found = _check_writing(dialect, message, wanted, place, earlier)

@@ -35,7 +35,7 @@ class HistoryReader:
                 known,
                 tools,
                 prompt=Prompt(history.header, openings, evidence="written", before=history.before),
-            )
+            ).unrestricted()
             for openings in _alternatives(history)
         )
         return cls(dialect, history, tuple(grammars))

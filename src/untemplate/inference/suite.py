@@ -108,6 +108,7 @@ def draw(
         for calls, shape in product(range(1, max(1, most) + 1), shapes)
         if "calls" in shape or calls == 1
     ]
+    chance.shuffle(kinds)
     return [_message(chance, shape, calls) for shape, calls in islice(cycle(kinds), count)]
 
 
