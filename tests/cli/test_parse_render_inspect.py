@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -166,6 +167,19 @@ def test_inspect_as_json(tmp_path):
     given = json.loads(run("inspect", template(QWEN3), "--dialect", str(saved), "--json").stdout)
     assert given["proof"]["proved"] is True
     assert given["dialect"]["edges"] == shown["dialect"]["edges"]
+
+
+def test_inspect_all_has_a_line_for_each_template(tmp_path):
+    (tmp_path / "a.jinja").write_text(Path(template(QWEN3)).read_text(encoding="utf-8"))
+    (tmp_path / "b.jinja").write_text("{% for m in messages %}")
+    result = run("inspect", "--all", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    good, broken = result.stdout.splitlines()
+    assert good.startswith("a ")
+    assert "proved by" in good
+    assert broken.startswith("b ")
+    assert "line" in broken
+    assert run("inspect", "--all", template(QWEN3)).exit_code == 2
 
 
 @pytest.mark.parametrize("command", ["parse", "render"])

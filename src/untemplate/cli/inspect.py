@@ -17,6 +17,7 @@ import click
 
 from untemplate.cli.inputs import FILE, PLACE
 from untemplate.dialect import END, BlockPattern, CallBlock, Dialect, Hole, Prompt, dumps
+from untemplate.errors import UntemplateError
 from untemplate.grammar import build_grammar
 from untemplate.grammar.export import to_gbnf
 from untemplate.inference import Analysis, Proof
@@ -40,13 +41,28 @@ _EXAMPLE = Tool(
 @click.argument("template", type=PLACE)
 @click.option("--dialect", type=FILE, help="Dialect to prove, instead of the inferred one.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
-def command(template: Path, dialect: Path | None, *, as_json: bool) -> None:
+@click.option("--all", "all_of", is_flag=True, help="One line for each .jinja file of a folder.")
+def command(template: Path, dialect: Path | None, *, as_json: bool, all_of: bool) -> None:
     """Show how the model of TEMPLATE (a template, GGUF or folder) writes, and the proof."""
+    if all_of:
+        if as_json or dialect or not template.is_dir():
+            raise click.UsageError("--all takes a folder, and neither --json nor --dialect")
+        for path in sorted(template.glob("*.jinja")):
+            click.echo(f"{path.stem:<50}{_summary(path)}")
+        return
     analysis = ChatTemplate.open(template, dialect=dialect).analysis
     if as_json:
         click.echo(json.dumps(_plain(analysis), ensure_ascii=False, indent=2))
     else:
         click.echo("\n".join(_lines(analysis)))
+
+
+def _summary(path: Path) -> str:
+    try:
+        analysis = ChatTemplate.open(path).analysis
+    except UntemplateError as error:
+        return " ".join(str(error).split())
+    return f"{analysis.source}; {_verdict(analysis.proof)}"
 
 
 def _plain(analysis: Analysis) -> JSON:
