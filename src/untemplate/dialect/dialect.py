@@ -83,6 +83,9 @@ class CallBlock:
     """What `Hole.INDEX` is for the first call."""
     ids: IdShape = IdShape()
     """What `Hole.ID` may be."""
+    id_pattern: Pattern = ()
+    """The id that a model writes without a hole of its own, made of name and index:
+    `functions.NAME:0`."""
 
 
 BlockPattern = TextBlock | CallBlock

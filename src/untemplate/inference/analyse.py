@@ -15,11 +15,11 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from untemplate.dialect import Before, Dialect, History, generic, given_for
+from untemplate.dialect import Before, Dialect, History, Hole, fill, generic, given_for
 from untemplate.errors import DialectError, UntemplateError
 from untemplate.inference.calls import CallShape, learn_calls
 from untemplate.inference.examine import Examiner, Obstacle
-from untemplate.inference.form import find_closers, find_form
+from untemplate.inference.form import find_closers, find_form, id_of_index, repeats_ids
 from untemplate.inference.frames import learn_history
 from untemplate.inference.graph import build_dialect
 from untemplate.inference.merge import add_calls, merge
@@ -27,7 +27,7 @@ from untemplate.inference.prompts import Opened, collect_prompts
 from untemplate.inference.prove import Proof, prove
 from untemplate.inference.stops import find_stops
 from untemplate.message import JSON
-from untemplate.template.capabilities import Capabilities
+from untemplate.template.capabilities import Capabilities, IdForm
 from untemplate.template.rendering import CompiledTemplate
 
 __all__ = ["Analysis", "analyse", "infer"]
@@ -103,6 +103,8 @@ def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...
     notes: tuple[str, ...] = ()
     try:
         shape = learn_calls(examiner)
+        if shape is not None:
+            shape = _with_id(examiner, shape)
     except (Obstacle, UntemplateError) as error:
         notes += (f"calls: {error}",)
         shape = None
@@ -118,6 +120,17 @@ def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...
     stops = find_stops(examiner, histories[0], shape)
     closers = find_closers(examiner) if examiner.capabilities.reasoning is None else ()
     return build_dialect(shape, histories, opened, stops, closers), examiner, notes
+
+
+def _with_id(examiner: Examiner, shape: CallShape) -> CallShape:
+    """The shape with the id that its calls are made to carry."""
+    pattern = id_of_index(shape.block.pattern)
+    if not pattern:
+        return shape
+    if repeats_ids(examiner):
+        names = {Hole.NAME: "{name}", Hole.INDEX: "{index}"}
+        examiner.change(ids=IdForm(pattern=fill(pattern, names)))
+    return replace(shape, block=replace(shape.block, id_pattern=pattern))
 
 
 def _histories(

@@ -7,21 +7,26 @@ source, so none is listed here. What is found goes into the examiner's `Capabili
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 
+from untemplate.dialect import Hole, Pattern
 from untemplate.errors import TemplateError, UntemplateError
 from untemplate.inference import words
 from untemplate.inference.examine import NO_SWITCHES, Examiner, Messages, result_of
 from untemplate.inference.words import Probe, calls_of_strings
 from untemplate.message import JSON
-from untemplate.template.capabilities import ReasoningPlace
+from untemplate.template.capabilities import IdForm, ReasoningPlace
 
-__all__ = ["find_closers", "find_form", "free_variables"]
+__all__ = ["find_closers", "find_form", "free_variables", "id_of_index", "repeats_ids"]
 
 _MESSAGE_KEYS = frozenset(
     {"role", "content", "tool_calls", "name", "id", "tool_call_id", "type", "function"}
     | {"arguments", "text", "messages"}
 )
+_ODD_ID = "call-0.1:x"
+_WORD_END = re.compile(r"[\w.:-]*$")
+_WORD_START = re.compile(r"[\w.:-]*")
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 _MOST_PARTS = 40
 
@@ -206,9 +211,60 @@ def _find_roles(examiner: Examiner) -> None:
         text = _try(examiner, ({"role": role, "content": words.SYSTEM}, _user()))
         examiner.change(**{role: text is not None and words.SYSTEM in text})
     if examiner.capabilities.calls:
-        call = calls_of_strings(1)[0]
-        probe = Probe(calls=(call,))
-        text = _try(examiner, (_user(), examiner.message(probe), result_of(call)))
-        examiner.change(tool_results=text is not None and words.RESULT in text)
+        _find_results(examiner)
     plain = _try(examiner, (_user(),))
     examiner.change(tools=plain is not None and words.NAMES[0] in plain)
+
+
+def _find_results(examiner: Examiner) -> None:
+    """Whether results are written, and whether an id of any form is taken."""
+    call = calls_of_strings(1)[0]
+    text = _try_results(examiner, call)
+    examiner.change(tool_results=text is not None and words.RESULT in text)
+    if text is None:
+        return
+    odd = replace(call, id=_ODD_ID)
+    if _try_results(examiner, odd) is None:
+        examiner.change(ids=IdForm(length=len(call.id)))
+
+
+def _try_results(examiner: Examiner, call: words.Call) -> str | None:
+    message = examiner.message(Probe(calls=(call,)))
+    return _try(examiner, (_user(), message, result_of(call), *_goes_on()))
+
+
+def _goes_on() -> Messages:
+    """An answer after the results: some templates look at ids only then."""
+    return ({"role": "assistant", "content": words.CONTENT},)
+
+
+def id_of_index(pattern: Pattern) -> Pattern:
+    """The id that is made of other holes: the word around name and index, or a quoted index.
+
+    `<|call|>functions.NAME:0<|args|>` has `functions.NAME:0`; `{"id": "0", ...}` has `0`.
+    """
+    if Hole.ID in pattern or Hole.INDEX not in pattern:
+        return ()
+    if Hole.NAME in pattern:
+        first, last = sorted((pattern.index(Hole.NAME), pattern.index(Hole.INDEX)))
+        between = "".join(p for p in pattern[first:last] if not isinstance(p, Hole))
+        if not set(between) & set("<>\"' "):
+            before, after = _literal(pattern, first - 1), _literal(pattern, last + 1)
+            lead, trail = _WORD_END.search(before), _WORD_START.match(after)
+            parts = (lead[0] if lead else "", *pattern[first : last + 1], trail[0] if trail else "")
+            return tuple(p for p in parts if p)
+    at = pattern.index(Hole.INDEX)
+    before, after = _literal(pattern, at - 1), _literal(pattern, at + 1)
+    return (Hole.INDEX,) if before.endswith(': "') and after.startswith('"') else ()
+
+
+def _literal(pattern: Pattern, at: int) -> str:
+    part = pattern[at] if 0 <= at < len(pattern) else ""
+    return "" if isinstance(part, Hole) else part
+
+
+def repeats_ids(examiner: Examiner) -> bool:
+    """Whether a result is written with the id that it is given."""
+    call = calls_of_strings(1)[0]
+    text = _try_results(examiner, call)
+    return text is not None and call.id in text
