@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "constrain": ["message", "dialect", "grammar", "vocabulary"],
     "template": ["message", "vocabulary"],
     "inference": ["message", "template", "dialect", "grammar", "reader"],
-    "budget": ["message", "vocabulary", "grammar", "constrain", "template"],
+    "budget": ["message", "vocabulary", "dialect", "grammar", "constrain", "template"],
     "turn": CORE,
     "wire": ["message"],
     "engines": ["message", "vocabulary", "constrain", "turn", "wire"],

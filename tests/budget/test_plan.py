@@ -37,10 +37,10 @@ def check(plan, messages, given):
     system = {i for i, m in enumerate(messages) if m["role"] == "system"}
     assert named - system == set(range(len(messages))) - {*plan.kept}
     gone = {d.place for d in plan.dropped if d.what == "tool"}
-    assert gone == {f"tool {t.name}" for t in given} - {f"tool {t.name}" for t in plan.tools}
+    assert gone == {t.name for t in given} - {t.name for t in plan.tools}
     shortened = {d.place for d in plan.dropped if d.what == "description"}
     pairs = zip(plan.tools, plan.shown, strict=True)
-    assert shortened == {f"tool {t.name}" for t, s in pairs if t != s}
+    assert shortened == {t.name for t, s in pairs if t != s}
 
 
 def test_what_fits_stays_as_it_is():

@@ -16,6 +16,7 @@ never parted from its result. If that does not fit either, `FitError` holds the 
 A plan is a value. It never rewrites a message: cutting inside one would change what was said.
 """
 
+import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -52,7 +53,7 @@ class Dropped:
 
     what: Literal["exchange", "tool", "description"]
     place: str
-    """`messages[3:7]`, `tool search`."""
+    """`messages[3:7]`, `search`."""
     why: str
 
 
@@ -94,7 +95,12 @@ class Plan:
         lines = [f"{r.part:<{width}}  {r.tokens:>8,}  {r.note}".rstrip() for r in rows]
         if self.dropped:
             lines += ["", "dropped"]
-            lines += [f"  {d.place}: {d.why}" for d in self.dropped]
+        for why in dict.fromkeys(d.why for d in self.dropped):
+            places = [d.place for d in self.dropped if d.why == why]
+            lines.append(f"  {len(places)} {why}:")
+            lines += textwrap.wrap(
+                ", ".join(places), 100, initial_indent="    ", subsequent_indent="    "
+            )
         return "\n".join(lines)
 
 
@@ -318,15 +324,14 @@ def _dropped(fitting: _Fitting) -> tuple[Dropped, ...]:
         place = f"messages[{group[0]}]"
         if len(group) > 1:
             place = f"messages[{group[0]}:{group[-1] + 1}]"
-        out.append(Dropped("exchange", place, "oldest exchange"))
+        out.append(Dropped("exchange", place, "exchanges, the oldest"))
     chosen = fitting.chosen()
-    ranks = {tool.name: number for number, tool in enumerate(fitting.order, 1)}
-    for tool in fitting.tools:
+    for tool in fitting.order:
         if tool not in chosen:
-            why = f"not shown; number {ranks[tool.name]} of {len(fitting.order)} by use"
-            out.append(Dropped("tool", f"tool {tool.name}", why))
+            why = "tools, those of least use for the last exchanges last"
+            out.append(Dropped("tool", tool.name, why))
     for tool in chosen:
         if compact(tool, fitting.level) != tool:
-            why = "described in fewer words" + _level_note(fitting.level).replace(";", ":", 1)
-            out.append(Dropped("description", f"tool {tool.name}", why))
+            why = "descriptions in part" + _level_note(fitting.level).replace(";", ":", 1)
+            out.append(Dropped("description", tool.name, why))
     return tuple(out)
