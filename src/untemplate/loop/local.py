@@ -4,8 +4,9 @@
     result = await ToolLoop(model, [now]).complete(messages)
 
 The engine runs in a thread. Calls are sealed as the reader says, byte by byte, so read-only tools
-start while the reply is still being written. A reply that the token limit cut is gone on with in
-place: the turn keeps its token ids, and its reader stays open.
+start while the reply is still being written. A reply that `max_tokens` cut at its calls is gone on
+with in place: the turn keeps its token ids, and its reader stays open. Own turns are sent again as
+they were written (`replay`).
 """
 
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
@@ -25,9 +26,10 @@ from untemplate.engines.events import (
 from untemplate.engines.sampling import Sampling
 from untemplate.errors import EngineError
 from untemplate.loop.model import ModelItem, Reply, Request
+from untemplate.loop.replay import Renders, Replays, Seam, end_text
 from untemplate.loop.stream import in_thread
 from untemplate.message import JSON, FinishReason, Message, Tool, ToolCall, ToolChoice
-from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, deltas
+from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, TextDelta, deltas
 from untemplate.reader import Event as ReadEvent
 from untemplate.turn import Turn
 from untemplate.vocabulary import Vocabulary
@@ -49,7 +51,7 @@ class Engine(Protocol):
     ) -> Generator[Event]: ...
 
 
-class Template(Protocol):
+class Template(Renders, Protocol):
     """What the loop asks of a chat template."""
 
     def turn(
@@ -89,6 +91,7 @@ class LocalModel:
         self._sampling = sampling
         self._stop = tuple(stop)
         self._variables = dict(variables or {})
+        self._replays = Replays(template, self._variables)
 
     async def reply(self, request: Request) -> AsyncGenerator[ModelItem, None]:
         items = in_thread(lambda should_stop: self._work(request, should_stop))
@@ -112,29 +115,32 @@ class LocalModel:
                     continue
                 case Generated(_, _, read):
                     yield from turn.calls.read(read)
-                case Finished(message, reason, usage):
-                    yield Reply(message, usage, turn if reason == "length" else None)
+                case Finished(message, _, usage):
+                    self._replays.keep(request, message, turn.ids, turn.end)
+                    is_filled = usage.completion_tokens == request.max_tokens
+                    yield Reply(message, usage, turn if is_filled and turn.may_call else None)
                     return
         raise EngineError("the engine ended without a message", place="engine")
 
-    def _turn(self, request: Request) -> "_ResumableTurn":
-        if isinstance(request.resume, _ResumableTurn):
+    def _turn(self, request: Request) -> "_LoopTurn":
+        if isinstance(request.resume, _LoopTurn):
             return request.resume
-        return _ResumableTurn(
-            self._template.turn(
-                request.messages,
-                tools=request.tools,
-                tool_choice=request.choice,
-                nonce=request.nonce,
-                variables=self._variables,
-            )
+        turn = self._template.turn(
+            request.messages,
+            tools=request.tools,
+            tool_choice=request.choice,
+            nonce=request.nonce,
+            variables=self._variables,
         )
+        return _LoopTurn(turn, self._replays.seam(request, turn))
 
 
 @dataclass(slots=True)
 class _CallsRead:
     """Puts sealed calls together from what the reader tells."""
 
+    told: int = 0
+    """Characters of text that were told."""
     _open: dict[int, CallStart] = field(default_factory=dict[int, CallStart])
     _arguments: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
@@ -148,6 +154,8 @@ class _CallsRead:
                     self._arguments[index] = []
                 case ArgumentsDelta(index, text):
                     self._arguments[index].append(text)
+                case TextDelta(_, text):
+                    self.told += len(text)
                 case _:
                     pass
             told.append(event)
@@ -161,12 +169,20 @@ class _CallsRead:
         yield from deltas(told)
 
 
-class _ResumableTurn:
-    """A turn that a limit does not close. Also the point of a cut reply."""
+class _LoopTurn:
+    """A turn that goes on behind cached ids, and that a limit does not close.
 
-    def __init__(self, turn: Turn) -> None:
+    Also the point of a cut reply.
+    """
+
+    def __init__(self, turn: Turn, seam: Seam | None) -> None:
         self._turn = turn
+        self._seam = seam
+        self._prompt: list[int] | None = None
+        self._vocabulary: Vocabulary | None = None
         self._is_closed = False
+        self.may_call = False
+        """Whether the limit came in a call, after one, or in what may become the marker of one."""
         self.tokens = turn.tokens
         self.batches = turn.batches
         self.calls = _CallsRead()
@@ -175,8 +191,25 @@ class _ResumableTurn:
     def stops(self) -> tuple[str, ...]:
         return self._turn.stops
 
+    @property
+    def ids(self) -> Sequence[int]:
+        """Prompt and reply, as far as an engine with token ids has them."""
+        return [*(self._prompt or ()), *self.tokens]
+
+    @property
+    def end(self) -> str | None:
+        """Text of the end token that the model wrote."""
+        known = self._vocabulary
+        return None if known is None else end_text(self._turn, self.tokens, known)
+
     def prompt_tokens(self, vocabulary: Vocabulary) -> Sequence[int]:
-        return self._turn.prompt_tokens(vocabulary)
+        """The prompt: what is in the cache by its ids, what is new by its text."""
+        if self._prompt is None:
+            self._vocabulary = vocabulary
+            ids = () if self._seam is None else self._seam.ids
+            start = 0 if self._seam is None else self._seam.start
+            self._prompt = [*ids, *self._turn.prompt_tokens(vocabulary, start=start)]
+        return self._prompt
 
     def constraint(self, vocabulary: Vocabulary) -> DrivenConstraint | None:
         return self._turn.constraint(vocabulary)
@@ -187,7 +220,10 @@ class _ResumableTurn:
     def finish(self, reason: FinishReason) -> Message:
         """The message. At a limit a copy of the reader is closed, and the reader stays open."""
         if reason == "length":
-            return self._turn.reader.snapshot().finish(reason)
+            message = self._turn.reader.snapshot().finish(reason)
+            text = message.reasoning_content + message.content
+            self.may_call = bool(message.tool_calls or text[self.calls.told :].strip())
+            return message
         self._is_closed = True
         return self._turn.finish(reason)
 

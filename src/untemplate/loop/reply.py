@@ -1,7 +1,7 @@
 """One reply of the model: streams it on, hands over each call once, and climbs the ladder of a cut.
 
-A reply that the length limit cut inside a call is gone on with, in this order, by at most two
-further generations:
+A reply that the length limit cut inside or between calls is gone on with, in this order, by at most
+two further generations:
 
     1. resume: the model goes on at the exact place, if it gave a point; nothing is written twice
     2. a larger window: the same request with twice the tokens, if the loop had set the limit
@@ -99,7 +99,7 @@ class ReplyReader:
         usages = [reply.usage]
         enlarged = False
         fallback = self._fallback
-        while len(usages) <= _FURTHER_MAX and is_cut(reply.message):
+        while len(usages) <= _FURTHER_MAX and _may_go_on(reply):
             model, before = self._model, reply
             if reply.point is not None:
                 request = replace(request, resume=reply.point)
@@ -227,6 +227,11 @@ class ReplyReader:
             if index >= len(self._handed):
                 self._hand(self._own(call, index), _problem(message, call))
         return replace(message, tool_calls=tuple(self._handed))
+
+
+def _may_go_on(reply: Reply) -> bool:
+    """Whether the cut may have cost calls. Text that filled its window is simply long."""
+    return is_cut(reply.message) and (reply.point is not None or bool(reply.message.tool_calls))
 
 
 def _has_open_call(message: Message) -> bool:

@@ -59,6 +59,15 @@ class MarkedPrompt:
             pos += len(text)
         return tuple(spans)
 
+    def after(self, pos: int) -> "MarkedPrompt":
+        """The same prompt without its first `pos` characters."""
+        pieces: list[tuple[str, bool]] = []
+        for text, is_plain in self.pieces:
+            if len(text) > pos:
+                pieces.append((text[pos:], is_plain))
+            pos = max(0, pos - len(text))
+        return MarkedPrompt(tuple(pieces))
+
     def encode(self, encode: Encoder) -> list[int]:
         """Token ids of the prompt, each piece encoded alone."""
         ids: list[int] = []

@@ -13,7 +13,7 @@ loop resumes. A script that was not read to its end fails the `with` block: the 
 the test thinks. Asking for more than there is fails too.
 """
 
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -21,8 +21,6 @@ from typing import Self
 
 from untemplate.dialect import Dialect, Opening, Prompt
 from untemplate.dialect.given import generic
-from untemplate.engines.events import DrivenTurn, Event, ShouldStop, never
-from untemplate.engines.sampling import Sampling
 from untemplate.grammar import build_grammar
 from untemplate.loop import LocalModel, ModelItem, Request
 from untemplate.message import JSON, Tool, ToolChoice
@@ -65,6 +63,7 @@ class ScriptedModel:
 
     async def reply(self, request: Request) -> AsyncIterator[ModelItem]:
         self.requests.append(request)
+        request = replace(request, max_tokens=self._engine.next_limit())
         async with aclosing(self._model.reply(request)) as items:
             async for item in items:
                 yield item
@@ -94,7 +93,7 @@ def _as_step(step: str | bytes | Cut) -> tuple[bytes, bool]:
 
 
 class _Engine:
-    """A scripted engine whose limit comes where the script says."""
+    """A scripted engine that knows where the script wants the limit."""
 
     def __init__(self, steps: Sequence[tuple[bytes, bool]], piece: int) -> None:
         pieces = [[s[i : i + piece] for i in range(0, len(s), piece)] for s, _ in steps]
@@ -102,24 +101,15 @@ class _Engine:
         self._limits = [
             len(p) if is_cut else None for p, (_, is_cut) in zip(pieces, steps, strict=True)
         ]
+        self.generate = self._engine.generate
 
     @property
     def left(self) -> int:
         return self._engine.left
 
-    def generate(
-        self,
-        turn: DrivenTurn,
-        *,
-        max_tokens: int | None = None,  # noqa: ARG002 - the script says
-        sampling: Sampling | None = None,
-        stop: Sequence[str] = (),
-        should_stop: ShouldStop = never,
-    ) -> Generator[Event]:
-        limit = self._limits.pop(0) if self._limits else None
-        return self._engine.generate(
-            turn, max_tokens=limit, sampling=sampling, stop=stop, should_stop=should_stop
-        )
+    def next_limit(self) -> int | None:
+        """Pieces after which the next reply is cut."""
+        return self._limits[-self.left] if self.left else None
 
 
 class _Template:
@@ -139,3 +129,13 @@ class _Template:
     ) -> Turn:
         grammar = build_grammar(self._dialect, tools, tool_choice)
         return Turn("", grammar, render=lambda _: MarkedPrompt(()), nonce=nonce)
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, JSON]],  # noqa: ARG002
+        tools: Sequence[Tool] = (),  # noqa: ARG002
+        *,
+        add_generation_prompt: bool = False,  # noqa: ARG002
+        variables: Mapping[str, JSON] | None = None,  # noqa: ARG002
+    ) -> str:
+        return ""

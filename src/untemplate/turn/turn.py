@@ -66,11 +66,14 @@ class Turn:
         """Texts that end the turn."""
         return self.dialect.stops
 
-    def prompt_tokens(self, vocabulary: Vocabulary) -> list[int]:
-        """The prompt as token ids; markers inside untrusted text stay ordinary text."""
+    def prompt_tokens(self, vocabulary: Vocabulary, *, start: int = 0) -> list[int]:
+        """The prompt as token ids; markers inside untrusted text stay ordinary text.
+
+        `start` leaves out so many characters, which the caller has as ids already.
+        """
         if vocabulary.encode is None:
             raise VocabularyError("this vocabulary has no encoder; load it with one")
-        ids = self._render(vocabulary).encode(vocabulary.encode)
+        ids = self._render(vocabulary).after(start).encode(vocabulary.encode)
         if self._written:
             ids += vocabulary.encode(self._written.decode(), special=True)
         return ids
