@@ -5,10 +5,11 @@ its first digits, and how many they are. Against `multipleOf`: a remainder. A *p
 tuple of a few small integers.
 
     tracker = tracker_of(Range(low=Decimal(1), high=Decimal(120)))
-    place = tracker.digit(tracker.first(negative=False), 2, fraction=0)
+    place = tracker.digit(tracker.first(negative=False), 2)
     tracker.holds(place)                # True: 2 lies between them
 
-Leading zeros do not come, and a sign comes before all digits. `point` is told of the decimal point.
+Leading zeros do not come, and a sign comes before all digits. `point` is told of the decimal point,
+`exponent` of a power of ten; only numbers with one digit other than 0 before the point have one.
 """
 
 from decimal import Decimal
@@ -30,82 +31,96 @@ _Place = tuple[int, ...]
 class Tracker(Protocol):
     """One keyword."""
 
+    tail: int
+    """So many digits after any others always reach an end, if one can be reached."""
+    far_exponent: int | None
+    """All powers of ten from here on, up or down, are alike; None: there must be none."""
+
     def first(self, *, negative: bool) -> _Place:
         """Before the first digit."""
         ...
 
-    def digit(self, place: _Place, digit: int, *, fraction: int) -> _Place:
-        """After one more digit; `fraction` counts those after the point, 0 before it."""
+    def digit(self, place: _Place, digit: int) -> _Place:
+        """After one more digit."""
         ...
 
     def point(self, place: _Place) -> _Place:
         """After the decimal point."""
         ...
 
-    def holds(self, place: _Place) -> bool:
-        """Whether the number may end here."""
+    def holds(self, place: _Place, exponent: int | None = None) -> bool:
+        """Whether the number may end here; with the power of ten that ends it, if it has one."""
         ...
 
 
 class _IsWhole:
-    """Without a fraction; the place is whether there was none so far."""
+    """Without a fraction. A place is whether there was none so far, and whether a point was."""
+
+    tail = 0
+    far_exponent = None
 
     def first(self, *, negative: bool) -> _Place:  # noqa: ARG002  as for all trackers
-        return (1,)
+        return (1, 0)
 
-    def digit(self, place: _Place, digit: int, *, fraction: int) -> _Place:
-        return (0,) if fraction and digit else place
+    def digit(self, place: _Place, digit: int) -> _Place:
+        return (0, 1) if place[1] and digit else place
 
     def point(self, place: _Place) -> _Place:
-        return place
+        return (place[0], 1)
 
-    def holds(self, place: _Place) -> bool:
-        return place == (1,)
+    def holds(self, place: _Place, exponent: int | None = None) -> bool:  # noqa: ARG002
+        return place[0] == 1
 
 
 class _Within:
-    """Against a range. A place is the sign, whether all digits are 0, and that of each bound."""
+    """Against a range. A place is the sign, whether all digits are 0, and those of the bounds."""
+
+    tail = 0
 
     def __init__(self, atom: Range) -> None:
         ends = [(atom.low, True, atom.low_open), (atom.high, False, atom.high_open)]
         self._ends = [(_Bound(b), low, is_open) for b, low, is_open in ends if b is not None]
+        self.far_exponent = max((abs(b.exponent) + 1 for b, _, _ in self._ends), default=0)
 
     def first(self, *, negative: bool) -> _Place:
-        return (int(negative), 1, *(0 for _ in self._ends for _ in range(_Bound.SIZE)))
+        return (int(negative), 1, *(n for b, _, _ in self._ends for n in b.first()))
 
-    def digit(self, place: _Place, digit: int, *, fraction: int) -> _Place:
-        negative, zero, *rest = place
-        moved = (b.digit(*at, digit, fraction) for (b, _, _), at in self._parts(rest))
-        return (negative, int(zero and not digit), *(n for part in moved for n in part))
+    def digit(self, place: _Place, digit: int) -> _Place:
+        moved = list(place[:2])
+        moved[1] &= digit == 0
+        for n, (bound, _, _) in enumerate(self._ends):
+            at = 2 + n * _Bound.SIZE
+            moved += bound.digit(*place[at : at + _Bound.SIZE], digit)
+        return tuple(moved)
 
     def point(self, place: _Place) -> _Place:
-        moved = (b.point(*at) for (b, _, _), at in self._parts(place[2:]))
-        return (*place[:2], *(n for part in moved for n in part))
+        moved = list(place[:2])
+        for n, (bound, _, _) in enumerate(self._ends):
+            at = 2 + n * _Bound.SIZE
+            moved += bound.point(*place[at : at + _Bound.SIZE])
+        return tuple(moved)
 
-    def holds(self, place: _Place) -> bool:
-        negative, zero, *rest = place
-        for (bound, is_low, is_open), at in self._parts(rest):
-            order = bound.order(*at, is_negative=bool(negative), is_zero=bool(zero))
-            if order == 0 and is_open:
-                return False
-            if (order < 0) if is_low else (order > 0):
+    def holds(self, place: _Place, exponent: int | None = None) -> bool:
+        for n, (bound, is_low, is_open) in enumerate(self._ends):
+            at = 2 + n * _Bound.SIZE
+            order = bound.order(
+                place[at : at + _Bound.SIZE], bool(place[0]), bool(place[1]), exponent
+            )
+            if (order == 0 and is_open) or (order < 0 if is_low else order > 0):
                 return False
         return True
-
-    def _parts(
-        self, rest: "list[int] | _Place"
-    ) -> "list[tuple[tuple[_Bound, bool, bool], tuple[int, int]]]":
-        return [(end, (rest[2 * n], rest[2 * n + 1])) for n, end in enumerate(self._ends)]
 
 
 class _Bound:
     """Compares the size of a number to that of a bound.
 
-    A place is (digits, order). Before the point: how many digits there were, and how they compare
-    to as many of the bound. After it: -1 - (digits after it), and how all compare.
+    A place is (digits, order, significant, scientific). Before the point, `digits` is how many there
+    were and `order` how they compare to as many of the bound; after it, -1 - (digits after it) and
+    how all compare. `significant` counts digits from the first on, and `scientific` is how they
+    compare to those of the bound: what counts where the powers of ten are equal.
     """
 
-    SIZE = 2
+    SIZE = 4
 
     def __init__(self, value: Decimal) -> None:
         whole, _, fraction = format(abs(value), "f").partition(".")
@@ -113,40 +128,60 @@ class _Bound:
         self._fraction = [int(d) for d in fraction.rstrip("0")]
         self._is_negative = value < 0
         self._is_zero = value == 0
+        self._digits = [int(d) for d in (whole + fraction).strip("0")]
+        self.exponent = value.adjusted() if value else 0
         if max(len(self._whole), len(self._fraction)) > _MOST_BOUND:
             raise LimitError(f"a bound has more than {_MOST_BOUND} digits")
 
-    def digit(self, digits: int, order: int, digit: int, fraction: int) -> tuple[int, int]:
-        if fraction:
-            at = -1 - digits
-            if not order and at >= len(self._fraction):
-                return (-1, 1) if digit else (digits, 0)
-            if order:
-                return -1, order
-            return digits - 1, _compare(digit, self._fraction[at])
-        if digits >= len(self._whole):
-            return len(self._whole) + 1, 1
-        return digits + 1, order or _compare(digit, self._whole[digits])
+    def first(self) -> _Place:
+        return (0, 0, 0, 0)
 
-    def point(self, digits: int, order: int) -> tuple[int, int]:
-        return -1, self._whole_order(digits, order)
+    def digit(
+        self, digits: int, order: int, significant: int, scientific: int, digit: int
+    ) -> _Place:
+        if not scientific:
+            mine = self._digits[significant] if significant < len(self._digits) else 0
+            scientific = _compare(digit, mine)
+        significant = 0 if scientific else min(significant + 1, len(self._digits))
+        if digits < 0:
+            at = -1 - digits
+            if order:
+                return (-1, order, significant, scientific)
+            if at >= len(self._fraction):
+                return (-1 if digit else digits, int(digit > 0), significant, scientific)
+            order = _compare(digit, self._fraction[at])
+            return (-1 if order else digits - 1, order, significant, scientific)
+        if digits >= len(self._whole):
+            return (len(self._whole) + 1, 1, significant, scientific)
+        order = order or _compare(digit, self._whole[digits])
+        return (digits + 1, order, significant, scientific)
+
+    def point(self, digits: int, order: int, significant: int, scientific: int) -> _Place:
+        return (-1, self._whole_order(digits, order), significant, scientific)
 
     def _whole_order(self, digits: int, order: int) -> int:
         return order if digits == len(self._whole) else _compare(digits, len(self._whole))
 
-    def order(self, digits: int, order: int, *, is_negative: bool, is_zero: bool) -> int:
+    def order(self, place: _Place, is_negative: bool, is_zero: bool, exponent: int | None) -> int:
         """-1, 0 or 1: the number against the bound."""
         if is_zero:
-            if self._is_zero:
-                return 0
-            return 1 if self._is_negative else -1
-        if is_negative != self._is_negative:
+            return 0 if self._is_zero else 1 if self._is_negative else -1
+        if self._is_zero or is_negative != self._is_negative:
             return -1 if is_negative else 1
+        size = self._size(place) if exponent is None else self._scientific(place, exponent)
+        return -size if is_negative else size
+
+    def _size(self, place: _Place) -> int:
+        digits, order, _, _ = place
         size = order if digits < 0 else self._whole_order(digits, order)
         after = -1 - digits if digits < 0 else 0
-        if not size and after < len(self._fraction):
-            size = -1
-        return -size if is_negative else size
+        return -1 if not size and after < len(self._fraction) else size
+
+    def _scientific(self, place: _Place, exponent: int) -> int:
+        _, _, significant, scientific = place
+        if exponent != self.exponent:
+            return _compare(exponent, self.exponent)
+        return -1 if not scientific and significant < len(self._digits) else scientific
 
 
 def _compare(a: int, b: int) -> int:
@@ -154,53 +189,63 @@ def _compare(a: int, b: int) -> int:
 
 
 class _Steps:
-    """Against `multipleOf`: the remainder of the digits, scaled so that the step is whole."""
+    """Against `multipleOf`: the remainder of the digits, scaled so that the step is whole.
+
+    A place is (remainder, digits after the point), the latter -1 before it.
+    """
+
+    far_exponent = None
 
     def __init__(self, step: Decimal) -> None:
         _, digits, exponent = step.normalize().as_tuple()
         assert isinstance(exponent, int)
         self._places = max(-exponent, 0)
         self._step = int("".join(map(str, digits))) * 10 ** int(max(exponent, 0))
-        if self._step > _MOST_STEP or self._places > _MOST_BOUND:
+        self.tail = len(str(self._step)) + self._places
+        if self._step > _MOST_STEP or self.tail > _MOST_BOUND:
             raise LimitError(f"multipleOf {step} has more than {_MOST_STEP} remainders")
 
     def first(self, *, negative: bool) -> _Place:  # noqa: ARG002  as for all trackers
-        return (0,)
+        return (0, -1)
 
-    def digit(self, place: _Place, digit: int, *, fraction: int) -> _Place:
-        at = place[0]
-        if at < 0 or (fraction > self._places and digit):
-            return (-1,)
-        if fraction:
-            weight = int(10 ** max(self._places - fraction, 0))
-            return ((at + digit * weight) % self._step,)
-        return ((at * 10 + digit * int(10**self._places)) % self._step,)
+    def digit(self, place: _Place, digit: int) -> _Place:
+        rest, after = place
+        if after < 0:
+            return ((rest * 10 + digit * int(10**self._places)) % self._step, -1)
+        if rest < 0 or (after >= self._places and digit):
+            return (-1, 0)
+        if after >= self._places:
+            return place
+        weight = int(10 ** (self._places - after - 1))
+        return ((rest + digit * weight) % self._step, after + 1)
 
     def point(self, place: _Place) -> _Place:
-        return place
+        return (place[0], 0)
 
-    def holds(self, place: _Place) -> bool:
-        return place == (0,)
+    def holds(self, place: _Place, exponent: int | None = None) -> bool:  # noqa: ARG002
+        return place[0] == 0
 
 
 class _OneOf:
     """One of some numbers: against each as a range of its own."""
 
+    tail = 0
+
     def __init__(self, atom: Numbers) -> None:
         self._members = [_Within(Range(m, m)) for m in atom.members]
+        self.far_exponent = max((m.far_exponent for m in self._members), default=0)
 
     def first(self, *, negative: bool) -> _Place:
         return tuple(n for m in self._members for n in m.first(negative=negative))
 
-    def digit(self, place: _Place, digit: int, *, fraction: int) -> _Place:
-        parts = self._parts(place)
-        return tuple(n for m, at in parts for n in m.digit(at, digit, fraction=fraction))
+    def digit(self, place: _Place, digit: int) -> _Place:
+        return tuple(n for m, at in self._parts(place) for n in m.digit(at, digit))
 
     def point(self, place: _Place) -> _Place:
         return tuple(n for m, at in self._parts(place) for n in m.point(at))
 
-    def holds(self, place: _Place) -> bool:
-        return any(m.holds(at) for m, at in self._parts(place))
+    def holds(self, place: _Place, exponent: int | None = None) -> bool:
+        return any(m.holds(at, exponent) for m, at in self._parts(place))
 
     def _parts(self, place: _Place) -> "list[tuple[_Within, _Place]]":
         size = 2 + 2 * _Bound.SIZE

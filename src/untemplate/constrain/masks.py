@@ -113,10 +113,9 @@ class Masks:
 
     def _loop_row(self, number: int, ctx: int, leaving: bytes) -> Row:
         """Tokens that stay in the loop, as far as the count goes."""
-        rows = self._tokens.loop(leaving).rows
-        if not self._table.counts(number):
-            return self._without_markers(rows[-1])
-        return self._without_markers(rows[min(ctx & COUNT_MASK, len(rows) - 1)])
+        loop = self._tokens.loop(leaving)
+        is_counted = self._table.counts(number)
+        return self._without_markers(loop.row(ctx & COUNT_MASK if is_counted else None))
 
     def _without_markers(self, row: Row) -> Row:
         if not len(self._markers):
@@ -235,17 +234,17 @@ class Masks:
         row = self._loop_row(number, ctx, leaving)
         if self._loop_is_near(number, ctx, left):
             return row
-        whole = loop.rows_whole
+        whole = loop.whole
         if not self._table.slope[number]:
             if self._distance.tokens(number, ctx) <= left:
                 return row & whole
             return np.zeros_like(row)
         # Each character that has to be written brings the end nearer.
         near = np.zeros_like(row)
-        for size in range(1, min(ctx & COUNT_MASK, len(loop.rows) - 1) + 1):
+        for size in range(1, min(ctx & COUNT_MASK, loop.most) + 1):
             state = self._table.at_zero(number) if size == ctx & COUNT_MASK else number
             if self._distance.tokens(state, ctx - size) <= left:
-                near |= loop.rows[size] & ~loop.rows[size - 1]
+                near |= loop.row(size) & ~loop.row(size - 1)
         return near & row & whole
 
 

@@ -1,17 +1,18 @@
 r"""Numbers as JSON writes them, and what schemas ask of them, in exact decimal arithmetic.
 
-Unbounded numbers are any JSON number, integers any digits without fraction or exponent; at most
-`MOST_DIGITS` digits before and after the point, counted beside the table. Numbers with bounds are
-plain decimals, digit by digit. What matters of the digits so far is little: against a bound only
-whether they are below, equal or above its first digits; for `multipleOf` a remainder.
+Numbers without bounds are any JSON number, integers any digits without fraction or exponent.
+Numbers with bounds are plain decimals, or the scientific form that `json.dumps` writes (one digit
+before the point); each digit moves the trackers of `digits`.
 
     1 <= n <= 120    after "1": one digit, equal to the first of 120: 0 to 9, then 0, or the end
                      after "2": below three digits of 120, so only one digit more
 
-The number ends where a byte follows that is not part of it; that byte belongs to the frame.
+At most `MOST_DIGITS` digits stand before the point and after it, counted beside the table. A number
+ends where a byte follows that is not part of it; that byte belongs to the frame.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from untemplate.constrain.digits import MOST_DIGITS, Tracker, tracker_of
 from untemplate.constrain.state import ALL_BYTES, Action, Count, Edges, Go, Leave, Set, State
@@ -19,94 +20,9 @@ from untemplate.errors import LimitError
 from untemplate.grammar.schema_atoms import Whole
 from untemplate.grammar.schema_formula import All, Formula, evaluate, leaves
 
-__all__ = ["MOST_DIGITS", "NumberMachine"]
+__all__ = ["NumberMachine"]
 
-Places = tuple[tuple[int, ...], ...]
-"""How the digits so far stand, for each atom."""
 _DIGITS = b"0123456789"
-
-
-class NumberMachine:
-    """The numbers that satisfy a formula."""
-
-    def __init__(self, formula: Formula, *, most_steps: int = 200_000) -> None:
-        parts = formula.parts if isinstance(formula, All) else (formula,)
-        self.is_whole = Whole() in parts
-        self.is_free = formula is True or formula == Whole()
-        self._formula = formula
-        self._atoms = tuple(dict.fromkeys(leaves(formula)))
-        self._trackers: tuple[Tracker, ...] = tuple(map(tracker_of, self._atoms))
-        self._costs: dict[Bounded, int | None] = {}
-        self._steps = most_steps
-
-    def begin(self) -> State:
-        """Before the first byte."""
-        if self.is_free:
-            return Free(self.is_whole, "start")
-        return Bounded(self, "start", False, 0, ())
-
-    def first_bytes(self) -> bytes:
-        """Bytes that a number may begin with."""
-        if self.is_free:
-            return b"-0123456789"
-        start = Bounded(self, "start", False, 0, ())
-        return bytes(b for b, state in start.moves() if state.cost() is not None)
-
-    def first(self, *, negative: bool) -> Places:
-        return tuple(t.first(negative=negative) for t in self._trackers)
-
-    def digit(self, places: Places, digit: int, *, fraction: int) -> Places:
-        """After one more digit; `fraction` counts those after the point, 0 before it."""
-        return tuple(
-            t.digit(p, digit, fraction=fraction)
-            for t, p in zip(self._trackers, places, strict=True)
-        )
-
-    def point(self, places: Places) -> Places:
-        return tuple(t.point(p) for t, p in zip(self._trackers, places, strict=True))
-
-    def holds(self, places: Places) -> bool:
-        verdicts = {
-            a: t.holds(p) for a, t, p in zip(self._atoms, self._trackers, places, strict=True)
-        }
-        return evaluate(self._formula, verdicts.__getitem__)
-
-    def cost(self, state: "Bounded") -> int | None:
-        """Breadth first to the nearest end; what is found on the way is kept."""
-        if state not in self._costs:
-            self._search(state)
-        return self._costs[state]
-
-    def _search(self, start: "Bounded") -> None:
-        came: dict[Bounded, Bounded | None] = {start: None}
-        level = [start]
-        far = 0
-        while level:
-            goals = [(self._costs.get(s), s) for s in level if self._costs.get(s) is not None]
-            goals += [(0, s) for s in level if s.is_end]
-            if goals:
-                cost, state = min(((c or 0, n) for n, (c, _) in enumerate(goals)))
-                at: Bounded | None = goals[state][1]
-                while at is not None:
-                    self._costs[at] = cost
-                    cost, at = cost + 1, came[at]
-                return
-            following: list[Bounded] = []
-            for state_ in level:
-                if state_ in self._costs:
-                    continue
-                self._steps -= 1
-                if self._steps < 0:
-                    raise LimitError("a number keyword needs too many steps")
-                for _, target in state_.moves():
-                    if target not in came:
-                        came[target] = state_
-                        following.append(target)
-            level, far = following, far + 1
-        for state_ in came:
-            self._costs.setdefault(state_, None)
-
-
 _NEXT = {
     "start": "minus zero int",
     "minus": "zero int",
@@ -120,6 +36,8 @@ _NEXT = {
 }
 _ENDS = ("zero", "int", "frac", "exp")
 _BYTES = {"minus": b"-", "zero": b"0", "point": b".", "e": b"eE", "sign": b"+-"}
+_MOST_EXPONENT = 3
+"""Digits of an exponent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +45,15 @@ class Free(State):
     """Inside any number, or any integer."""
 
     is_whole: bool
-    phase: str
+    phase: str = "start"
     is_full: bool = False
     """No digit may be added."""
 
     def cost(self) -> int | None:
-        return {"start": 1, "minus": 1, "point": 1, "e": 1, "sign": 1}.get(self.phase, 0)
+        return 0 if self.phase in _ENDS else 1
 
     def at_zero(self) -> State:
-        return Free(self.is_whole, self.phase, True)
+        return replace(self, is_full=True)
 
     def on_symbol(self) -> Action | None:
         return Leave() if self.phase in _ENDS else None
@@ -146,15 +64,186 @@ class Free(State):
         for phase in _NEXT[self.phase].split():
             if self.is_whole and phase in ("point", "e"):
                 continue
+            state = Free(self.is_whole, phase)
             if phase == self.phase:
                 if not self.is_full:
-                    out.do(_DIGITS, Count(Free(self.is_whole, phase)))
+                    out.do(_DIGITS, Count(state))
             elif phase in ("int", "frac", "exp"):
-                digits = _DIGITS[1:] if phase == "int" else _DIGITS
-                most = 3 if phase == "exp" else MOST_DIGITS
-                out.do(digits, Set(Free(self.is_whole, phase), most - 1))
+                most = _MOST_EXPONENT if phase == "exp" else MOST_DIGITS
+                out.do(_DIGITS[phase == "int" :], Set(state, most - 1))
             else:
-                out.go(_BYTES[phase], Free(self.is_whole, phase))
+                out.go(_BYTES[phase], state)
+
+
+class _At(NamedTuple):
+    """How far a number with bounds is."""
+
+    phase: str
+    is_negative: bool = False
+    places: tuple[tuple[int, ...], ...] = ()
+    is_short: bool = False
+    """One digit other than 0 stands before the point, so an exponent may follow."""
+    exponent: int = 0
+    """Without its sign; as far as it matters."""
+    exponent_digits: int = 0
+    is_small: bool = False
+    """The exponent has a minus sign."""
+
+
+class NumberMachine:
+    """The numbers that satisfy a formula."""
+
+    def __init__(self, formula: Formula, *, most_steps: int = 200_000) -> None:
+        parts = formula.parts if isinstance(formula, All) else (formula,)
+        self.is_whole = Whole() in parts
+        self.is_free = formula is True or formula == Whole()
+        self._formula = formula
+        self._atoms = tuple(dict.fromkeys(leaves(formula)))
+        self._trackers: tuple[Tracker, ...] = tuple(map(tracker_of, self._atoms))
+        self.tail = max((t.tail for t in self._trackers), default=0)
+        """Digits that are kept from the count, to reach an end with."""
+        exponents = [t.far_exponent for t in self._trackers]
+        self._has_exponents = not self.is_whole and None not in exponents
+        self._far = max((e for e in exponents if e is not None), default=0)
+        self._ats = [_At("start")]
+        self._numbers = {self._ats[0]: 0}
+        self._moves: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._ends: dict[int, bool] = {}
+        self._costs: dict[tuple[int, int], int | None] = {}
+        self._steps = most_steps
+
+    def begin(self) -> State:
+        """Before the first byte."""
+        return Free(self.is_whole) if self.is_free else Bounded(self, 0)
+
+    def first_bytes(self) -> bytes:
+        """Bytes that a number may begin with."""
+        if self.is_free:
+            return b"-0123456789"
+        return bytes(b for b, at in self.moves(0) if self.cost(at, 0) is not None)
+
+    def phase(self, at: int) -> str:
+        return self._ats[at].phase
+
+    def is_end(self, at: int) -> bool:
+        """Whether the number may end here."""
+        found = self._ends.get(at)
+        if found is None:
+            found = self._ends[at] = self._holds(self._ats[at])
+        return found
+
+    def _holds(self, at: _At) -> bool:
+        if at.phase not in _ENDS:
+            return False
+        exponent = (-at.exponent if at.is_small else at.exponent) if at.phase == "exp" else None
+        verdicts = {
+            atom: tracker.holds(place, exponent)
+            for atom, tracker, place in zip(self._atoms, self._trackers, at.places, strict=True)
+        }
+        return evaluate(self._formula, verdicts.__getitem__)
+
+    def moves(self, at: int) -> tuple[tuple[int, int], ...]:
+        """Where each byte leads."""
+        found = self._moves.get(at)
+        if found is None:
+            following = self._next(self._ats[at])
+            found = self._moves[at] = tuple((b, self._number(to)) for b, to in following)
+        return found
+
+    def _number(self, at: _At) -> int:
+        found = self._numbers.setdefault(at, len(self._ats))
+        if found == len(self._ats):
+            self._ats.append(at)
+        return found
+
+    def _next(self, at: _At) -> list[tuple[int, _At]]:
+        phases = _NEXT[at.phase].split()
+        found: list[tuple[int, _At]] = []
+        if "minus" in phases:
+            found.append((0x2D, _At("minus", is_negative=True)))
+        if at.phase in ("start", "minus"):
+            first = tuple(t.first(negative=at.is_negative) for t in self._trackers)
+            at = at._replace(places=first)
+            found.append((0x30, self._after(at, 0)._replace(phase="zero")))
+            ints = [(d, self._after(at, d)) for d in range(1, 10)]
+            found += [(0x30 + d, to._replace(phase="int", is_short=True)) for d, to in ints]
+        elif at.phase in ("int", "point", "frac"):
+            phase = "int" if at.phase == "int" else "frac"
+            is_short = at.is_short and phase == "frac"
+            tos = [(d, self._after(at, d)) for d in range(10)]
+            found += [(0x30 + d, to._replace(phase=phase, is_short=is_short)) for d, to in tos]
+        if "point" in phases and not self.is_whole:
+            places = tuple(t.point(p) for t, p in zip(self._trackers, at.places, strict=True))
+            found.append((0x2E, at._replace(phase="point", places=places)))
+        if "e" in phases and at.is_short and self._has_exponents:
+            found += [(b, at._replace(phase="e")) for b in b"eE"]
+        if "sign" in phases:
+            found += [(b, at._replace(phase="sign", is_small=b == 0x2D)) for b in b"+-"]
+        if "exp" in phases and at.exponent_digits < _MOST_EXPONENT:
+            at = at._replace(phase="exp", exponent_digits=at.exponent_digits + 1)
+            tos = [(d, min(at.exponent * 10 + d, self._far)) for d in range(10)]
+            found += [(0x30 + d, at._replace(exponent=e)) for d, e in tos]
+        return found
+
+    def _after(self, at: _At, digit: int) -> _At:
+        pairs = zip(self._trackers, at.places, strict=True)
+        return at._replace(places=tuple(t.digit(p, digit) for t, p in pairs))
+
+    def cost(self, at: int, tail: int) -> int | None:
+        """Fewest bytes to an end; `tail` digits of those that are not counted are used up."""
+        if (at, tail) not in self._costs:
+            self._search((at, tail))
+        return self._costs[at, tail]
+
+    def after(self, at: int, to: int, tail: int) -> int | None:
+        """The tail after a move; None: no digit is left."""
+        if self.phase(to) not in ("int", "frac") or self.phase(at) != self.phase(to):
+            return 0
+        if not tail:
+            return 0
+        return tail + 1 if tail <= self.tail else None
+
+    def _search(self, start: tuple[int, int]) -> None:
+        """Breadth first to the nearest end; what lies on the way is known then too."""
+        came: dict[tuple[int, int], tuple[int, int] | None] = {start: None}
+        level = [start]
+        while level:
+            for here in level:
+                cost = self._costs.get(here)
+                if self.is_end(here[0]):
+                    cost = 0
+                if cost is not None:
+                    self._note(here, cost, came)
+            if start in self._costs:
+                return
+            following: list[tuple[int, int]] = []
+            for here in level:
+                if here in self._costs:
+                    continue
+                self._steps -= 1
+                if self._steps < 0:
+                    raise LimitError("a number keyword needs too many steps")
+                for _, to in self.moves(here[0]):
+                    tail = self.after(here[0], to, here[1])
+                    if tail is not None and (to, tail) not in came:
+                        came[to, tail] = here
+                        following.append((to, tail))
+            level = following
+        for here in came:
+            self._costs.setdefault(here, None)
+
+    def _note(
+        self,
+        here: tuple[int, int],
+        cost: int,
+        came: dict[tuple[int, int], tuple[int, int] | None],
+    ) -> None:
+        at: tuple[int, int] | None = here
+        while at is not None:
+            known = self._costs.get(at)
+            if known is None or cost < known:
+                self._costs[at] = cost
+            at, cost = came[at], cost + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,64 +251,33 @@ class Bounded(State):
     """Inside a number that is tracked."""
 
     machine: NumberMachine
-    phase: str
-    """start, minus, zero, int, point, frac."""
-    is_negative: bool
-    digits: int
-    places: Places
-
-    @property
-    def is_end(self) -> bool:
-        return self.phase in _ENDS and self.machine.holds(self.places)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether no digit after the point can change anything any more."""
-        if self.phase != "frac" or self.digits < 2:
-            return False
-        machine, places = self.machine, self.places
-        return all(machine.digit(places, d, fraction=MOST_DIGITS) == places for d in range(10))
+    at: int
+    tail: int = 0
+    """0 while digits are counted; then 1 and the number of digits since."""
 
     def cost(self) -> int | None:
-        return self.machine.cost(self)
+        return self.machine.cost(self.at, self.tail)
+
+    def at_zero(self) -> State:
+        return replace(self, tail=1)
 
     def on_symbol(self) -> Action | None:
-        return Leave() if self.is_end else None
+        return Leave() if self.machine.is_end(self.at) else None
 
     def edges(self, out: Edges) -> None:
-        if self.is_end:
+        machine = self.machine
+        if machine.is_end(self.at):
             out.do(ALL_BYTES, Leave())
-            if self.is_settled:
-                # Only their number is bounded: as the digits of any number.
-                out.do(_DIGITS, Set(Free(True, "int"), MOST_DIGITS - self.digits - 1))
-        for byte, state in self.moves():
-            if state.cost() is not None:
+        phase = machine.phase(self.at)
+        for byte, to in machine.moves(self.at):
+            tail = machine.after(self.at, to, self.tail)
+            if tail is None or machine.cost(to, tail) is None:
+                # Elsewhere the byte ends the number.
+                continue
+            state = Bounded(machine, to, tail)
+            if machine.phase(to) not in ("int", "frac") or tail:
                 out.do(byte, Go(state))
-
-    def moves(self) -> "list[tuple[int, Bounded]]":
-        machine, negative = self.machine, self.is_negative
-        found: list[tuple[int, Bounded]] = []
-        if self.phase == "start":
-            found.append((0x2D, Bounded(machine, "minus", True, 0, ())))
-        if self.phase in ("start", "minus"):
-            first = machine.first(negative=negative)
-            for d in range(10):
-                places = machine.digit(first, d, fraction=0)
-                phase = "int" if d else "zero"
-                found.append((0x30 + d, Bounded(machine, phase, negative, 1, places)))
-        if self.phase == "int" and self.digits < MOST_DIGITS:
-            for d in range(10):
-                places = machine.digit(self.places, d, fraction=0)
-                digits = self.digits + 1
-                found.append((0x30 + d, Bounded(machine, "int", negative, digits, places)))
-        if self.phase in ("zero", "int") and not machine.is_whole:
-            places = machine.point(self.places)
-            found.append((0x2E, Bounded(machine, "point", negative, 0, places)))
-        if self.phase in ("point", "frac") and self.digits < MOST_DIGITS:
-            digits = self.digits + 1
-            if self.is_settled:
-                return found
-            for d in range(10):
-                places = machine.digit(self.places, d, fraction=digits)
-                found.append((0x30 + d, Bounded(machine, "frac", negative, digits, places)))
-        return found
+            elif machine.phase(to) == phase:
+                out.do(byte, Count(state))
+            else:
+                out.do(byte, Set(state, MOST_DIGITS - machine.tail - 1))

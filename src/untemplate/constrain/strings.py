@@ -144,24 +144,35 @@ class Chars(State):
         if not spans:
             return
         out.go(0x5C, Escape(lane, spans))
-        for lead, low, high, size in _LEADS:
-            out.go(lead, _partial(lane, _clip(spans, low, high), (low, high), size))
+        is_one = spans[-1][0] <= 0x7F and spans[-1][1] == LAST
+        for leads, low, high, size in _LEAD_GROUPS if is_one else _LEADS:
+            out.go(leads, _partial(lane, _clip(spans, low, high), (low, high), size))
 
 
-def _leads() -> tuple[tuple[int, int, int, int], ...]:
+def _leads() -> tuple[tuple[bytes, int, int, int], ...]:
     """Lead byte, first and last code point that it begins, bytes that follow."""
-    found: list[tuple[int, int, int, int]] = []
+    found: list[tuple[bytes, int, int, int]] = []
     for lead in range(0xC2, 0xF5):
         size = 1 + (lead >= 0xE0) + (lead >= 0xF0)
         low = (lead & (0x3F >> size)) << 6 * size
         high = low + (1 << 6 * size) - 1
         if lead == 0xED:
             high = _SURROGATES[0] - 1
-        found.append((lead, max(low, (0, 0x80, 0x800, 0x10000)[size]), min(high, LAST), size))
+        found.append(
+            (bytes((lead,)), max(low, (0, 0x80, 0x800, 0x10000)[size]), min(high, LAST), size)
+        )
     return tuple(found)
 
 
 _LEADS = _leads()
+_LEAD_GROUPS = tuple(
+    (leads, *next((low, high, size) for lead, low, high, size in _LEADS if lead[0] in leads))
+    for leads in (
+        bytes(range(0xC2, 0xE0)), b"\xe0", bytes(range(0xE1, 0xED)) + b"\xee\xef", b"\xed",
+        b"\xf0", b"\xf1\xf2\xf3", b"\xf4",
+    )
+)  # fmt: skip
+"""The same where all characters beyond ASCII lead to one place: those alike share a state."""
 
 
 def _clip(spans: tuple[Span, ...], low: int, high: int) -> tuple[Span, ...]:

@@ -31,6 +31,11 @@ _STEPS = tuple(
     tuple(next((to for low, high, to in ranges if low <= byte <= high), -1) for byte in range(256))
     for ranges in _UTF8
 )
+_GROUPS = tuple(
+    {to: bytes(b for b in range(256) if steps[b] == to) for to in set(steps) - {-1}}
+    for steps in _STEPS
+)
+"""For each state: the states that may follow, and the bytes that lead there."""
 UTF8_COST = (0, 1, 2, 3, 2, 2, 3, 3)
 """Bytes until the character is complete."""
 
@@ -45,6 +50,7 @@ class Avoid:
 
     def __init__(self, strings: Iterable[bytes]) -> None:
         self.strings = tuple(dict.fromkeys(s for s in strings if s))
+        self._bytes = bytes(sorted({b for s in self.strings for b in s}))
         self._next: list[dict[int, int]] = [{}]
         self._fail = [0]
         self._found = [False]
@@ -82,12 +88,14 @@ class Avoid:
         found = self._moves.get((at, utf8))
         if found is None:
             groups: dict[tuple[int, int], bytearray] = {}
-            for byte in range(256):
-                following = utf8_step(utf8, byte)
-                search = self.step(at, byte) if following >= 0 else -1
-                if search >= 0:
-                    groups.setdefault((search, following), bytearray()).append(byte)
-            found = tuple((bytes(group), *key) for key, group in groups.items())
+            for following, group in _GROUPS[utf8].items():
+                # Bytes of none of the strings all lead back to the start of the search.
+                groups[0, following] = bytearray(group.translate(None, self._bytes))
+                for byte in self._bytes:
+                    search = self.step(at, byte) if byte in group else -1
+                    if search >= 0:
+                        groups.setdefault((search, following), bytearray()).append(byte)
+            found = tuple((bytes(group), *key) for key, group in groups.items() if group)
             self._moves[at, utf8] = found
         return found
 

@@ -23,11 +23,15 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untemplate.vocabulary import TokenKind, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Loop", "TokenTrie", "Trie", "mask_words", "token_trie"]
 
@@ -73,10 +77,22 @@ class Loop:
     """For each node of the whole trie: most characters that a token below adds to it."""
     rest: Trie
     """The tokens that do not stay in the loop."""
-    rows: tuple[Ints, ...]
-    """Mask of the tokens that stay in the loop and add at most so many characters."""
-    rows_whole: Ints
+    whole: Ints
     """Mask of the tokens that do not end inside a character."""
+    most: int
+    """Most characters of a token that stays in the loop."""
+    _ids: Ints
+    _counts: Longs
+    _rows: dict[int, Ints]
+    _row_of: "Callable[[Ints], Ints]"
+
+    def row(self, most: int | None = None) -> Ints:
+        """Mask of the tokens that stay in the loop and add at most so many characters."""
+        size = self.most if most is None else min(most, self.most)
+        found = self._rows.get(size)
+        if found is None:
+            found = self._rows[size] = self._row_of(self._ids[self._counts <= size])
+        return found
 
 
 class TokenTrie:
@@ -105,6 +121,10 @@ class TokenTrie:
         self._flat, self._lengths, self._starts = _flatten(self.sorted)
         self.full = _trie(self.sorted, self._order)
         self._loops: dict[bytes, Loop] = {}
+        self._broken = _broken(self._flat, self._lengths)
+        self._position = np.arange(len(self._flat)) - np.repeat(self._starts, self._lengths)
+        is_lead = (self._flat & 0xC0) != 0x80
+        self._counts = np.add.reduceat(is_lead.astype(np.int64), self._starts)
         self._whole = self.row_of([found[t] for t in self.sorted if _is_whole(t)])
 
     def loop(self, leaving: bytes) -> Loop:
@@ -128,20 +148,26 @@ class TokenTrie:
         return at < len(self.sorted) and self.sorted[at].startswith(data)
 
     def _build(self, leaving: bytes) -> Loop:
-        wrong = _leaves(self._flat, self._lengths, leaving)
-        lead = (self._flat & 0xC0) != 0x80
-        position = np.arange(len(self._flat)) - np.repeat(self._starts, self._lengths)
-        last = np.maximum.reduceat(np.where(wrong, position, -1), self._starts)
-        count = np.add.reduceat(lead.astype(np.int64), self._starts)
-        clean, characters = _settle(self.full, last, count)
+        leaves = np.zeros(256, np.bool_)
+        leaves[list(leaving)] = True
+        wrong = leaves[self._flat] | self._broken
+        last = np.maximum.reduceat(np.where(wrong, self._position, -1), self._starts)
+        clean, characters = _settle(self.full, last, self._counts)
         stays = last < 0
         keep = np.flatnonzero(~stays)
         rest = _trie([self.sorted[i] for i in keep], self._order[keep])
-        most = int(count[stays].max(initial=0))
-        rows = tuple(
-            self.row_of(self._order[stays & (count <= least)]) for least in range(most + 1)
+        counts = self._counts[stays]
+        return Loop(
+            clean,
+            characters,
+            rest,
+            self._whole,
+            int(counts.max(initial=0)),
+            self._order[stays],
+            counts,
+            {},
+            self.row_of,
         )
-        return Loop(clean, characters, rest, rows, self._whole)
 
 
 @lru_cache(maxsize=8)
@@ -150,17 +176,16 @@ def token_trie(vocabulary: Vocabulary) -> TokenTrie:
     return TokenTrie(vocabulary)
 
 
-def _leaves(flat: Longs, lengths: Longs, leaving: bytes) -> Bools:
-    """For each byte of the tokens: whether it leaves the loop, or is broken UTF-8.
+def _broken(flat: Longs, lengths: Longs) -> Bools:
+    """For each byte of the tokens: whether it breaks UTF-8.
 
     A character that the end of a token cuts is not broken.
     """
-    wrong = np.isin(flat, np.frombuffer(leaving, np.uint8))
+    wrong = (flat == 0xC0) | (flat == 0xC1) | (flat > 0xF4)
     need = np.ones(len(flat), np.int64)
     for low, high, size in ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4)):
         need[(flat >= low) & (flat <= high)] = size
     follows = (flat & 0xC0) == 0x80
-    wrong |= (flat == 0xC0) | (flat == 0xC1) | (flat > 0xF4)
     index = np.arange(len(flat))
     token = np.repeat(np.arange(len(lengths)), lengths)
     covered = np.zeros(len(flat), np.bool_)
