@@ -31,10 +31,15 @@ _Place = tuple[int, ...]
 class Tracker(Protocol):
     """One keyword."""
 
-    tail: int
-    """So many digits after any others always reach an end, if one can be reached."""
-    far_exponent: int | None
-    """All powers of ten from here on, up or down, are alike; None: there must be none."""
+    @property
+    def tail(self) -> int:
+        """So many digits after any others always reach an end, if one can be reached."""
+        ...
+
+    @property
+    def far_exponent(self) -> int | None:
+        """All powers of ten from here on, up or down, are alike; None: there must be none."""
+        ...
 
     def first(self, *, negative: bool) -> _Place:
         """Before the first digit."""
@@ -90,22 +95,21 @@ class _Within:
         moved[1] &= digit == 0
         for n, (bound, _, _) in enumerate(self._ends):
             at = 2 + n * _Bound.SIZE
-            moved += bound.digit(*place[at : at + _Bound.SIZE], digit)
+            moved += bound.digit(place[at : at + _Bound.SIZE], digit)
         return tuple(moved)
 
     def point(self, place: _Place) -> _Place:
         moved = list(place[:2])
         for n, (bound, _, _) in enumerate(self._ends):
             at = 2 + n * _Bound.SIZE
-            moved += bound.point(*place[at : at + _Bound.SIZE])
+            moved += bound.point(place[at : at + _Bound.SIZE])
         return tuple(moved)
 
     def holds(self, place: _Place, exponent: int | None = None) -> bool:
         for n, (bound, is_low, is_open) in enumerate(self._ends):
             at = 2 + n * _Bound.SIZE
-            order = bound.order(
-                place[at : at + _Bound.SIZE], bool(place[0]), bool(place[1]), exponent
-            )
+            negative, zero = bool(place[0]), bool(place[1])
+            order = bound.order(place[at : at + _Bound.SIZE], negative, zero, exponent)
             if (order == 0 and is_open) or (order < 0 if is_low else order > 0):
                 return False
         return True
@@ -136,9 +140,8 @@ class _Bound:
     def first(self) -> _Place:
         return (0, 0, 0, 0)
 
-    def digit(
-        self, digits: int, order: int, significant: int, scientific: int, digit: int
-    ) -> _Place:
+    def digit(self, place: _Place, digit: int) -> _Place:
+        digits, order, significant, scientific = place
         if not scientific:
             mine = self._digits[significant] if significant < len(self._digits) else 0
             scientific = _compare(digit, mine)
@@ -156,7 +159,8 @@ class _Bound:
         order = order or _compare(digit, self._whole[digits])
         return (digits + 1, order, significant, scientific)
 
-    def point(self, digits: int, order: int, significant: int, scientific: int) -> _Place:
+    def point(self, place: _Place) -> _Place:
+        digits, order, significant, scientific = place
         return (-1, self._whole_order(digits, order), significant, scientific)
 
     def _whole_order(self, digits: int, order: int) -> int:

@@ -181,8 +181,8 @@ class NumberMachine:
             found += [(b, at._replace(phase="sign", is_small=b == 0x2D)) for b in b"+-"]
         if "exp" in phases and at.exponent_digits < _MOST_EXPONENT:
             at = at._replace(phase="exp", exponent_digits=at.exponent_digits + 1)
-            tos = [(d, min(at.exponent * 10 + d, self._far)) for d in range(10)]
-            found += [(0x30 + d, at._replace(exponent=e)) for d, e in tos]
+            exponents = [min(at.exponent * 10 + d, self._far) for d in range(10)]
+            found += [(0x30 + d, at._replace(exponent=e)) for d, e in enumerate(exponents)]
         return found
 
     def _after(self, at: _At, digit: int) -> _At:

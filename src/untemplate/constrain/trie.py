@@ -181,7 +181,7 @@ def _broken(flat: Longs, lengths: Longs) -> Bools:
 
     A character that the end of a token cuts is not broken.
     """
-    wrong = (flat == 0xC0) | (flat == 0xC1) | (flat > 0xF4)
+    wrong: Bools = (flat == 0xC0) | (flat == 0xC1) | (flat > 0xF4)
     need = np.ones(len(flat), np.int64)
     for low, high, size in ((0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4)):
         need[(flat >= low) & (flat <= high)] = size
