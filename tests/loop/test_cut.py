@@ -39,7 +39,7 @@ class Till:
             self.paid.append((to, amount))
             return "paid"
 
-        @tool(effect="read", on_cut="partial")
+        @tool(effect="read", on_cut="partial", cut_strings=("at",))
         def look(at: str, deep: bool = False):
             self.seen.append((at, deep))
             return "seen"
@@ -94,22 +94,37 @@ def test_malformed_is_not_cut():
     assert till.paid == []
 
 
+@pytest.mark.parametrize("name", ["pay", "look"])
+def test_law_21_what_was_repaired_in_reading_only_reads(name):
+    till = Till()
+    arguments = FULL if name == "pay" else '{"at": "x"}'
+    call = ToolCall(0, "a", name, arguments, span=(5, 50))
+    message = replace(written(call), diagnostics=(Diagnostic("bad_escape", (7, 8), "a quote"),))
+    result = complete(ToolLoop(script(message, "done"), till.tools()))
+    assert (till.paid, len(till.seen)) == ([], 1 if name == "look" else 0)
+    assert statuses(result) == ["ok" if name == "look" else "malformed"]
+
+
 def test_a_read_only_tool_may_opt_in_to_run_on_what_is_complete():
     till = Till()
 
     def look(arguments, states):
         return ToolCall(0, "a", "look", arguments, closing="}", state="cut", arguments_state=states)
 
-    cut_option = look('{"at": "x"', {"/at": "complete", "/deep": "cut"})
-    result = complete(ToolLoop(script(written(cut_option), "done"), till.tools()))
-    assert till.seen == [("x", False)]
-    assert result.steps[0].outcomes[0].text == (
-        "[the call was cut off; it ran without /deep]\nseen"
-    )
-    for arguments, states in (('{"at": "x"', {"/at": "cut"}), ("{", {})):
-        result = complete(ToolLoop(script(written(look(arguments, states)), "done"), till.tools()))
-        assert statuses(result) == ["incomplete"]
-    assert len(till.seen) == 1
+    cases = [
+        ('{"at": "x"', {"/at": "complete", "/deep": "cut"}, "without /deep"),
+        ('{"at": "x"', {"/at": "complete"}, "with the default of /deep"),
+        ('{"at": "x', {"/at": "cut"}, "with the beginning of /at, with the default of /deep"),
+    ]
+    for arguments, states, note in cases:
+        call = replace(look(arguments, states), closing="}" if arguments.endswith('"') else '"}')
+        result = complete(ToolLoop(script(written(call), "done"), till.tools()))
+        text = result.steps[0].outcomes[0].text
+        assert text == f"[the call was cut off; it ran {note}]\nseen"
+    assert till.seen == [("x", False)] * 3
+    result = complete(ToolLoop(script(written(look("{", {})), "done"), till.tools()))
+    assert statuses(result) == ["incomplete"]
+    assert len(till.seen) == 3
 
 
 def resumable(pieces):

@@ -10,6 +10,7 @@ the library, so it is loaded when it is first asked for.
 
 from typing import TYPE_CHECKING
 
+from untemplate.budget.policy import Effect
 from untemplate.loop.approval import (
     ApprovalRequest,
     Approver,
@@ -40,7 +41,7 @@ from untemplate.loop.model import Chat, ChatMessage, Model, ModelItem, Reply, Re
 from untemplate.loop.outcome import Detail, Outcome, Status
 from untemplate.loop.remote import RemoteModel
 from untemplate.loop.result import Reason, RunResult, StepRecord
-from untemplate.loop.rules import Effect, Rules
+from untemplate.loop.rules import Rules
 from untemplate.loop.settings import Limits
 from untemplate.loop.telemetry import Span, Tracer, open_telemetry
 from untemplate.loop.tools import HostTool, ToolError, ToolLike, schema_tool, tool

@@ -12,14 +12,21 @@ so a call may be admitted while the reply still streams.
 from collections.abc import Sequence
 from typing import Literal, cast
 
+from untemplate.budget.policy import (
+    Allowed,
+    Refused,
+    is_sealed,
+    judge,
+    missing_arguments,
+    unfinished,
+)
 from untemplate.loop import feedback
 from untemplate.loop.arguments import Arguments, Invalid, canonical, check, decode
 from untemplate.loop.breaker import END_AT, REFUSE_AT, Breaker
 from untemplate.loop.execution import Ready
 from untemplate.loop.outcome import FAILURES, Outcome
-from untemplate.loop.policy import is_sealed, missing_arguments, partial_arguments, unfinished
 from untemplate.loop.tools import HostTool
-from untemplate.message import JSON, Tool, ToolCall, ToolChoice
+from untemplate.message import JSON, Diagnostic, Tool, ToolCall, ToolChoice
 
 __all__ = ["Admission"]
 
@@ -52,8 +59,8 @@ class Admission:
         self._signatures.clear()
         self._choice = choice
 
-    def admit(self, call: ToolCall, *, problem: str = "") -> Ready | Outcome:
-        """A call that may run, or its outcome; `problem` says what a damaged call has."""
+    def admit(self, call: ToolCall, repaired: Sequence[Diagnostic] = ()) -> Ready | Outcome:
+        """A call that may run, or its outcome; `repaired` is what was set right in reading it."""
         if self.ended is not None:
             return Outcome(call, "skipped", feedback.skipped(call.name, _WHY[self.ended]))
         if self._choice.mode == "none":
@@ -73,19 +80,18 @@ class Admission:
         if call.name in self._withdrawn:
             why = self._withdrawn[call.name]
             return Outcome(call, "withdrawn", feedback.withdrawn(call.name, why))
-        left_out: tuple[str, ...] = ()
-        if is_sealed(call):
-            arguments = check(value, tool.checker)
-        elif call.state == "malformed":
-            return Outcome(call, "malformed", feedback.malformed(call.name, problem))
-        elif (part := partial_arguments(call, tool)) is not None:
-            arguments = check(part.arguments, tool.checker)
-            left_out = part.left_out
+        verdict = judge(call, tool.definition, tool.rules.policy, repaired)
+        note = ""
+        if is_sealed(call) and (isinstance(verdict, Allowed) or verdict.why == "malformed"):
+            arguments = check(value, tool.checker)  # of what is no JSON object it says why
+        elif isinstance(verdict, Allowed) and isinstance(value, dict):
+            arguments = check(dict(verdict.arguments), tool.checker)
+            note = feedback.partial_note(verdict.left_out, verdict.shortened, verdict.defaulted)
         else:
-            return Outcome(call, "incomplete", _incomplete(call, tool))
+            return _refused(call, tool, verdict, repaired)
         if isinstance(arguments, Invalid):
             return Outcome(call, "invalid", feedback.invalid(tool.definition, arguments.details))
-        return self._ready(call, tool, arguments, signature, left_out)
+        return self._ready(call, tool, arguments, signature, note)
 
     def _ready(
         self,
@@ -93,7 +99,7 @@ class Admission:
         tool: HostTool,
         arguments: Arguments,
         signature: str,
-        left_out: tuple[str, ...],
+        note: str,
     ) -> Ready | Outcome:
         shares = tool.rules.is_repeatable and not tool.rules.approval
         same_as = self._reply.get(signature) if shares else None
@@ -103,7 +109,7 @@ class Admission:
                 return Outcome(call, "skipped", feedback.skipped(call.name, _WHY["calls"]))
             self._calls += 1
             self._reply.setdefault(signature, call.index)
-        return Ready(call, tool, arguments, signature, left_out, same_as)
+        return Ready(call, tool, arguments, signature, note, same_as)
 
     def settle(self, outcomes: Sequence[Outcome]) -> None:
         """Learn from the outcomes of all calls of a reply, in call order."""
@@ -158,10 +164,17 @@ def _signature(call: ToolCall, value: JSON | Invalid) -> str:
     return f"{call.name} {arguments}" + ("" if is_sealed(call) else f" {call.state}")
 
 
-def _incomplete(call: ToolCall, tool: HostTool) -> str:
-    return feedback.incomplete(
+def _refused(
+    call: ToolCall, tool: HostTool, verdict: Allowed | Refused, repaired: Sequence[Diagnostic]
+) -> Outcome:
+    """The outcome of a call that is cut, damaged or repaired: three different things."""
+    if isinstance(verdict, Refused) and verdict.why in ("malformed", "repaired"):
+        problem = "; ".join(d.message for d in repaired) or "its text is damaged"
+        return Outcome(call, "malformed", feedback.malformed(call.name, problem))
+    text = feedback.incomplete(
         call.name,
         cut=unfinished(call),
-        missing=missing_arguments(call, tool),
+        missing=missing_arguments(call, tool.definition),
         received=len(call.arguments),
     )
+    return Outcome(call, "incomplete", text)

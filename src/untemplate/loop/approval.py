@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from untemplate.budget.policy import Effect
 from untemplate.loop.arguments import Arguments, canonical
-from untemplate.loop.rules import Effect
 from untemplate.message import JSON
 
 __all__ = [

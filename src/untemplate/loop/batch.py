@@ -13,7 +13,7 @@ Every call has exactly one outcome when `wait` or `cancel` returns, whatever hap
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -23,7 +23,7 @@ from untemplate.loop.approval import ApprovalRequest, Decision, digest
 from untemplate.loop.events import LoopEvent, ToolFinished, ToolProgress, ToolStarted
 from untemplate.loop.execution import Ready, Runner
 from untemplate.loop.outcome import Outcome
-from untemplate.message import ToolCall
+from untemplate.message import Diagnostic, ToolCall
 
 __all__ = ["Ask", "Batch"]
 
@@ -65,9 +65,9 @@ class Batch:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, call: ToolCall, *, problem: str = "") -> None:
-        """Admit a call and start it as soon as it may."""
-        self.place(self._admission.admit(call, problem=problem))
+    def add(self, call: ToolCall, repaired: Sequence[Diagnostic] = ()) -> None:
+        """Admit a call and start it as soon as it may; see `Admission.admit`."""
+        self.place(self._admission.admit(call, repaired))
 
     def place(self, entry: Ready | Outcome, *, is_news: bool = True) -> None:
         """The next call, already admitted or answered."""
@@ -138,7 +138,7 @@ class Batch:
     def _start(self, ready: Ready, number: int) -> bool:
         """Start one call; False if it has to wait."""
         rules = ready.tool.rules
-        if not self._is_sealed and not _is_eager(ready):
+        if not self._is_sealed and not (rules.is_eager and not ready.note):
             return False
         if ready.same_as is not None:
             first = self._outcomes[ready.same_as]
@@ -206,13 +206,6 @@ class Batch:
         for follower in self._followers.pop(number, ()):
             call = _call(self._entries[follower])
             self._finish(follower, replace(outcome, call=call, attempts=0))
-
-
-def _is_eager(ready: Ready) -> bool:
-    rules = ready.tool.rules
-    return (
-        rules.effect == "read" and not rules.exclusive and not rules.approval and not ready.left_out
-    )
 
 
 def _request(ready: Ready) -> ApprovalRequest:

@@ -184,7 +184,8 @@ class Driver:
             tracer=self._settings.tracer,
             channel=self.channel,
             used_ids=self._ids,
-            add=lambda call, problem: batch.add(call, problem=problem),
+            add=batch.add,
+            is_eager=self._is_eager,
         )
         written: Written | None = None
         try:
@@ -192,7 +193,7 @@ class Driver:
             batch.seal()
             await batch.wait()
         except BaseException:
-            await self._stop(batch, written or Written(reader.partial(), Usage(), 1), start)
+            await self._stop(batch, written or Written(reader.close(), Usage(), 1), start)
             raise
         return self._record(written, batch, start)
 
@@ -204,6 +205,10 @@ class Driver:
             kept = written.message
             if kept.tool_calls or kept.content or kept.reasoning_content:
                 self._record(written, batch, start)
+
+    def _is_eager(self, name: str) -> bool:
+        tool = self._settings.tools.get(name)
+        return tool is not None and tool.rules.is_eager
 
     def _batch(self, ask: Ask | None) -> Batch:
         return Batch(

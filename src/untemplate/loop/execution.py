@@ -49,8 +49,8 @@ class Ready:
     tool: HostTool
     arguments: Arguments
     signature: str
-    left_out: tuple[str, ...] = ()
-    """Arguments of a cut call that it runs without."""
+    note: str = ""
+    """Of a cut call that runs all the same: what it runs without, for the model."""
     same_as: int | None = None
     """Index of an earlier identical call of the same reply, whose result it shares."""
 
@@ -155,8 +155,8 @@ class Runner:
         call, name = ready.call, ready.tool.name
         match answer:
             case Serialised(text, cut):
-                if ready.left_out:
-                    text = feedback.partial_result(text, ready.left_out)
+                if ready.note:
+                    text = f"{ready.note}\n{text}"
                 return Outcome(call, "ok", text, started=True, cut=cut)
             case _Hung(may_still_act):
                 seconds = ready.tool.rules.timeout_s or 0.0

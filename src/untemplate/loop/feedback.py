@@ -28,7 +28,7 @@ __all__ = [
     "invalid",
     "invalid_output",
     "malformed",
-    "partial_result",
+    "partial_note",
     "pending",
     "raised",
     "skipped",
@@ -231,10 +231,16 @@ def invalid_output(problem: str) -> str:
     )
 
 
-def partial_result(text: str, left_out: Sequence[str]) -> str:
-    """A result of a call that was cut and ran without the arguments that were."""
-    note = f"[the call was cut off; it ran without {', '.join(left_out)}]"
-    return f"{note}\n{text}"
+def partial_note(
+    left_out: Sequence[str], shortened: Sequence[str], defaulted: Sequence[str]
+) -> str:
+    """The line above the result of a call that was cut and ran on what was complete."""
+    said = [
+        f"without {', '.join(left_out)}" if left_out else "",
+        f"with the beginning of {', '.join(shortened)}" if shortened else "",
+        f"with the default of {', '.join(defaulted)}" if defaulted else "",
+    ]
+    return f"[the call was cut off; it ran {', '.join(filter(None, said))}]"
 
 
 def _properties(tool: Tool) -> JSON:

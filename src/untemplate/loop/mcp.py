@@ -23,8 +23,9 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Protocol, Self, Unpack, cast
 
+from untemplate.budget.policy import Effect
 from untemplate.errors import EngineError, RequestError
-from untemplate.loop.rules import Effect, RulesOptions
+from untemplate.loop.rules import RulesOptions
 from untemplate.loop.tools import HostTool, ToolError, schema_tool
 from untemplate.message import JSON
 

@@ -17,11 +17,12 @@ replaced before anybody sees them, and the written one is kept beside.
 
 import secrets
 import string
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import cast
 
+from untemplate.budget.policy import is_sealed, repairs
 from untemplate.errors import EngineError
 from untemplate.loop.channel import Channel
 from untemplate.loop.events import (
@@ -33,10 +34,9 @@ from untemplate.loop.events import (
     Text,
 )
 from untemplate.loop.model import Model, ModelItem, Reply, Request
-from untemplate.loop.policy import is_sealed
 from untemplate.loop.result import total
 from untemplate.loop.telemetry import Tracer, generation_span, note_usage
-from untemplate.message import CallDelta, Delta, Message, ToolCall, Usage
+from untemplate.message import CallDelta, Delta, Diagnostic, Message, ToolCall, Usage
 
 __all__ = ["ReplyReader", "Written", "is_cut"]
 
@@ -66,7 +66,11 @@ def is_cut(message: Message) -> bool:
 
 
 class ReplyReader:
-    """Reads one reply. `add` gets every call once, in call order, sealed ones at once."""
+    """Reads one reply. `add` gets every call once, in call order.
+
+    A sealed call is handed over at once if it may start at once (`is_eager`) and all before it
+    were; the others when the reply has ended: then it is known what was repaired in reading them.
+    """
 
     def __init__(
         self,
@@ -77,7 +81,8 @@ class ReplyReader:
         tracer: Tracer,
         channel: Channel,
         used_ids: set[str],
-        add: Callable[[ToolCall, str], None],
+        add: Callable[[ToolCall, Sequence[Diagnostic]], None],
+        is_eager: Callable[[str], bool],
     ) -> None:
         self._model = model
         self._fallback = fallback
@@ -86,12 +91,15 @@ class ReplyReader:
         self._channel = channel
         self._used_ids = used_ids
         self._add = add
+        self._is_eager = is_eager
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._ids = dict[int, str]()
         self._sealed = dict[int, ToolCall]()
         self._told = dict[int, int]()
-        self._handed: list[ToolCall] = []
+        self._calls: list[ToolCall] = []
+        """Those that are known whole, in call order."""
+        self._handed = 0
 
     async def read(self, request: Request) -> Written:
         """The reply to a request, gone on with while it is cut and there is a way."""
@@ -122,12 +130,13 @@ class ReplyReader:
         message = self._hand_over(reply.message)
         return Written(message, total(*usages), len(usages))
 
-    def partial(self) -> Message:
+    def close(self) -> Message:
         """What was received so far of a reply that is not going to end."""
+        self._hand({})
         return Message(
             content="".join(self._content),
             reasoning_content="".join(self._reasoning),
-            tool_calls=tuple(self._handed),
+            tool_calls=tuple(self._calls),
             end="cut",
             finish_reason="cancelled",
         )
@@ -208,25 +217,33 @@ class ReplyReader:
         return replace(call, index=index, id=call_id, written_id=call.written_id or call.id or None)
 
     def _seal(self, call: ToolCall) -> None:
-        """A call that nothing can change any more, handed over when those before it are."""
+        """A call that nothing can change any more."""
         if is_sealed(call) and call.index not in self._sealed:
             self._sealed[call.index] = self._own(call, call.index)
-        while (following := self._sealed.get(len(self._handed))) is not None:
-            self._hand(following, "")
+        while (following := self._sealed.get(len(self._calls))) is not None:
+            self._know(following)
+            if self._handed == len(self._calls) - 1 and self._is_eager(following.name):
+                self._hand({})
 
-    def _hand(self, call: ToolCall, problem: str) -> None:
-        self._handed.append(call)
+    def _know(self, call: ToolCall) -> None:
+        self._calls.append(call)
         if is_sealed(call):
             self._channel.send(CallReady(call))
-        self._add(call, problem)
+
+    def _hand(self, repaired: Mapping[int, Sequence[Diagnostic]]) -> None:
+        """Hand over all calls that are known and were not handed over before."""
+        for call in self._calls[self._handed :]:
+            self._handed += 1
+            self._add(call, repaired.get(call.index, ()))
 
     def _hand_over(self, message: Message) -> Message:
-        """Hand over what was not sealed on the way; the message as it goes into the history."""
+        """Hand over what was not on the way; the message as it goes into the history."""
         self._stream(self._rest(message))
         for index, call in enumerate(message.tool_calls):
-            if index >= len(self._handed):
-                self._hand(self._own(call, index), _problem(message, call))
-        return replace(message, tool_calls=tuple(self._handed))
+            if index >= len(self._calls):
+                self._know(self._own(call, index))
+        self._hand({i: repairs(message, c) for i, c in enumerate(message.tool_calls)})
+        return replace(message, tool_calls=tuple(self._calls))
 
 
 def _may_go_on(reply: Reply) -> bool:
@@ -236,13 +253,6 @@ def _may_go_on(reply: Reply) -> bool:
 
 def _has_open_call(message: Message) -> bool:
     return any(not is_sealed(c) for c in message.tool_calls)
-
-
-def _problem(message: Message, call: ToolCall) -> str:
-    """What the reader found wrong inside a call."""
-    start, end = call.span
-    found = [d.message for d in message.diagnostics if start <= d.span[0] < end]
-    return "; ".join(found) or "its text is damaged"
 
 
 def _new_id() -> str:

@@ -16,11 +16,10 @@ repeat may not.
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
+from untemplate.budget.policy import Effect, Policy
 from untemplate.errors import RequestError
 
-__all__ = ["Effect", "Rules", "RulesOptions", "rules"]
-
-Effect = Literal["read", "idempotent", "write", "destructive"]
+__all__ = ["Rules", "RulesOptions", "rules"]
 
 _EFFECTS: tuple[Effect, ...] = ("read", "idempotent", "write", "destructive")
 
@@ -45,6 +44,10 @@ class Rules:
     """Whether each call has to be approved before it runs."""
     on_cut: Literal["never", "partial"] = "never"
     """`partial`: a cut call of this read-only tool runs on the arguments that are complete."""
+    cut_strings: tuple[str, ...] = ()
+    """With `partial`: arguments whose beginning is of use too, as a search text."""
+    guarded: tuple[str, ...] = ("confirm", "dry_run", "force")
+    """With `partial`: arguments without which a cut call never runs, whatever their default."""
     in_thread: bool = True
     """False: a sync function runs on the event loop, for libraries that are bound to one thread.
     It blocks the loop and can't be timed out."""
@@ -53,6 +56,16 @@ class Rules:
     def is_repeatable(self) -> bool:
         """Whether running a call twice does no more than running it once."""
         return self.effect in ("read", "idempotent")
+
+    @property
+    def is_eager(self) -> bool:
+        """Whether a call may start while the reply still streams."""
+        return self.effect == "read" and not self.exclusive and not self.approval
+
+    @property
+    def policy(self) -> Policy:
+        """What may be done with calls that are not sealed."""
+        return Policy(self.effect, self.on_cut, self.cut_strings, self.guarded)
 
 
 class RulesOptions(TypedDict, total=False):
@@ -67,6 +80,8 @@ class RulesOptions(TypedDict, total=False):
     result_max: int
     approval: bool
     on_cut: Literal["never", "partial"]
+    cut_strings: tuple[str, ...]
+    guarded: tuple[str, ...]
     in_thread: bool
 
 

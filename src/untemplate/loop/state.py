@@ -17,7 +17,7 @@ from untemplate.loop.outcome import Outcome, Status
 from untemplate.message import JSON, CallState, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from untemplate.loop.rules import Effect
+    from untemplate.budget.policy import Effect
 
 __all__ = ["Paused", "dump_state", "load_state"]
 
