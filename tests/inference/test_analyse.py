@@ -5,6 +5,7 @@ import pytest
 from corpus import template_source
 from dialects import CODER, DEEPSEEK, HERMES, NEMO, QWEN3
 from untemplate.inference import analyse
+from untemplate.inference.store import load
 from untemplate.template.rendering import CompiledTemplate
 
 
@@ -81,3 +82,29 @@ def test_a_template_without_tools_gets_the_generic_dialect():
 
 def test_the_second_analysis_is_the_first():
     assert analysis_of("Qwen3-Coder") is analysis_of("Qwen3-Coder")
+
+
+class Memory(dict):
+    """A cache of the caller's."""
+
+    def put(self, key, text):
+        self[key] = text
+
+
+@pytest.mark.parametrize("name", ["Qwen-Qwen3-0.6B", "google-gemma-4-31B-it", "Kimi-K3"])
+def test_an_analysis_survives_being_kept(name):
+    memory = Memory()
+    first = analysis_of(name, seed=71, cache=memory)
+    assert len(memory) == 1
+    (text,) = memory.values()
+    assert load(text) == first
+
+
+def test_what_is_damaged_in_a_cache_is_made_again():
+    class Damaged(Memory):
+        def get(self, key):
+            return '{"dialect": {"is": "Dialect"}}'
+
+    memory = Damaged()
+    assert analysis_of("Qwen3-Coder", seed=72, cache=memory).proof.checks
+    assert len(memory) == 1

@@ -26,6 +26,7 @@ from untemplate.inference.merge import add_calls, merge
 from untemplate.inference.prompts import Opened, collect_prompts
 from untemplate.inference.prove import Proof, prove
 from untemplate.inference.stops import find_stops
+from untemplate.inference.store import Cache, key_of, load, save
 from untemplate.message import JSON
 from untemplate.template.capabilities import Capabilities, IdForm
 from untemplate.template.rendering import CompiledTemplate
@@ -49,17 +50,24 @@ class Analysis:
     renderings: int = 0
 
 
-_cache: "OrderedDict[tuple[object, ...], Analysis]" = OrderedDict()
+_kept: "OrderedDict[tuple[object, ...], Analysis]" = OrderedDict()
 _lock = Lock()
 
 
-def analyse(template: CompiledTemplate, *, seed: int = 0, messages: int = 6) -> Analysis:
+def analyse(
+    template: CompiledTemplate,
+    *,
+    seed: int = 0,
+    messages: int = 6,
+    cache: Cache | None = None,
+) -> Analysis:
     """The dialect of a template with its proof; kept, so that the second time costs nothing.
 
     Args:
         template: what is analysed.
         seed: of the messages that the proof draws.
         messages: how many of them, in each place of a conversation.
+        cache: where analyses are kept beyond this process.
 
     Raises:
         DialectError: the template renders no assistant turn at all.
@@ -67,16 +75,29 @@ def analyse(template: CompiledTemplate, *, seed: int = 0, messages: int = 6) -> 
     tokens = tuple(_frozen(v) for v in template.special_tokens.values())
     key = (template.source, tokens, seed, messages)
     with _lock:
-        found = _cache.get(key)
+        found = _kept.get(key)
         if found is not None:
-            _cache.move_to_end(key)
+            _kept.move_to_end(key)
             return found
-    analysis = _analyse(template, seed, messages)
+    analysis = _through(cache, template, seed, messages)
     with _lock:
-        _cache[key] = analysis
-        while len(_cache) > _MOST_KEPT:
-            _cache.popitem(last=False)
+        _kept[key] = analysis
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
     return analysis
+
+
+def _through(cache: Cache | None, template: CompiledTemplate, seed: int, messages: int) -> Analysis:
+    """The analysis from the caller's cache, or made now and put there."""
+    if cache is None:
+        return _analyse(template, seed, messages)
+    key = key_of(template, seed=seed, messages=messages)
+    text = cache.get(key)
+    found = load(text) if text is not None else None
+    if found is None:
+        found = _analyse(template, seed, messages)
+        cache.put(key, save(found))
+    return found
 
 
 def _frozen(value: JSON) -> object:
