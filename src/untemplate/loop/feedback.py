@@ -240,7 +240,8 @@ def partial_note(
         f"with the beginning of {', '.join(shortened)}" if shortened else "",
         f"with the default of {', '.join(defaulted)}" if defaulted else "",
     ]
-    return f"[the call was cut off; it ran {', '.join(filter(None, said))}]"
+    how = ", ".join(filter(None, said)) or "on all that it needs"
+    return f"[the call was cut off; it ran {how}]"
 
 
 def _properties(tool: Tool) -> JSON:

@@ -1,0 +1,40 @@
+"""The page about the tool loop names tests that exist, and its example runs."""
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGE = (HERE.parents[1] / "docs/tool-loop.md").read_text(encoding="utf-8")
+
+
+def test_every_named_test_exists():
+    source = "".join(p.read_text(encoding="utf-8") for p in HERE.glob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", PAGE))
+    assert len(named) > 30
+    missing = [name for name in sorted(named) if f"def {name}(" not in source]
+    assert not missing
+
+
+def test_every_row_of_the_comparison_has_a_test():
+    rows = [r for r in PAGE.splitlines() if r.startswith("|") and r.count("|") == 10]
+    assert len(rows) > 25
+    assert [r for r in rows[2:] if "`test_" not in r] == []
+
+
+def test_the_first_example_runs(monkeypatch, capsys):
+    import untemplate.loop
+    from tool_loop import once
+
+    model = once(("weather", {"city": "Oslo, Norway"}))
+    monkeypatch.setattr(untemplate.loop, "RemoteModel", lambda url: model)
+    example = re.search(r"```python\n(import asyncio.*?)```", PAGE, re.DOTALL)[1]
+    exec(compile(example, "docs/tool-loop.md", "exec"), {})
+    assert capsys.readouterr().out == "answer done\n"
+    assert '"degrees":[12]' in str(model.requests[1].messages)
+
+
+def test_the_page_lists_every_type_of_error():
+    from untemplate.loop import feedback
+
+    types = set(feedback._TYPES.values())
+    assert {t for t in types if f"`{t}`" not in PAGE} == set()
