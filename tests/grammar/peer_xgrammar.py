@@ -55,6 +55,15 @@ class _Engine:
         """Whether the byte may come next; if so it is taken."""
         return self._matcher.accept_token(byte)
 
+    def rollback(self, count):
+        """Takes back so many bytes."""
+        if count:
+            self._matcher.rollback(count)
+
+    def ends(self):
+        """Whether the text may end here; nothing follows then."""
+        return self.feed(END)
+
     def allowed(self):
         """All bytes that may come next, and 256 if the text may end here."""
         row = np.zeros((1, (END + 32) // 32), dtype=np.int32)
@@ -65,7 +74,7 @@ class _Engine:
     def accepts(self, data):
         """Whether the text is in the language."""
         self.reset()
-        return all(map(self.feed, data)) and self.feed(END)
+        return all(map(self.feed, data)) and self.ends()
 
 
 class EbnfEngine(_Engine):

@@ -162,3 +162,11 @@ def test_llguidance_takes_markers_by_token_id():
         assert not engine.accepts(CALL.encode())
         assert not engine.accepts(b"text <tool_call>")
         assert not engine.accepts([*b"text", *closed])
+
+
+@pytest.mark.parametrize("most", [1999, 2000, 5000])
+def test_long_strings_are_counted(exported, most):
+    schema = {"type": "object", "properties": {"x": {"type": "string", "maxLength": most}}}
+    with exported(dialects.HERMES, [Tool("get_weather", parameters=schema)]) as engine:
+        assert engine.accepts(hermes_call(json.dumps({"x": "é" * most})).encode())
+        assert not engine.accepts(hermes_call(json.dumps({"x": "é" * most + "a"})).encode())

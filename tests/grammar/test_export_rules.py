@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.grammar.rules_matcher import matches
 
+from untemplate.grammar.export import lower
 from untemplate.grammar.export.digits import Interval, decimals, hexadecimal, integers, places
 from untemplate.grammar.export.factor import factored
 from untemplate.grammar.export.listing import Frame, listed, positional
@@ -176,6 +177,17 @@ def test_text_as_rules(pieces):
     text = "".join(pieces)
     rules = plain({"root": TEXT})
     assert matches(rules["root"], text, rules) is matches(TEXT, text)
+
+
+@given(st.integers(0, 9), st.none() | st.integers(0, 9), st.integers(0, 12))
+def test_long_counts_as_rules(least, most, count):
+    node = repeat(choice(Literal("a"), Literal("bb")), least, most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lower, "CHUNK", 3)
+        rules = plain({"root": node})
+    text = "".join("a" if n % 2 else "bb" for n in range(count))
+    expected = least <= count and (most is None or count <= most)
+    assert matches(rules["root"], text, rules) is expected
 
 
 NODES = st.recursive(

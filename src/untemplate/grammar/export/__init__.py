@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from untemplate.grammar.build import Grammar
 from untemplate.grammar.export.lark import print_lark
-from untemplate.grammar.export.notation import MOST_REPEATS, print_rules
+from untemplate.grammar.export.notation import print_rules
 from untemplate.grammar.export.notes import Note, Notes
 from untemplate.grammar.export.turn import turn_rules
 
@@ -32,7 +32,7 @@ class Export:
 def to_gbnf(grammar: Grammar) -> Export:
     """The grammar for llama.cpp; its own end token ends the text."""
     notes = Notes()
-    text = print_rules(turn_rules(grammar, notes, most_repeats=MOST_REPEATS))
+    text = print_rules(turn_rules(grammar, notes))
     return Export(text, notes.all())
 
 
@@ -57,5 +57,5 @@ def to_lark(grammar: Grammar, special: Mapping[str, int] | None = None) -> Expor
             tells such a token from text that spells it.
     """
     notes = Notes()
-    rules = turn_rules(grammar, notes, most_repeats=MOST_REPEATS)
+    rules = turn_rules(grammar, notes)
     return Export(print_lark(rules, special or {}), notes.all())

@@ -10,11 +10,9 @@ __all__ = ["RuleBook"]
 class RuleBook:
     """Rules by name. No two things get the same name."""
 
-    def __init__(self, options: GrammarOptions, notes: Notes, *, most_repeats: int) -> None:
+    def __init__(self, options: GrammarOptions, notes: Notes) -> None:
         self.options = options
         self.notes = notes
-        self.most_repeats = most_repeats
-        """How far the notation of the export can count."""
         self.rules: dict[str, Node] = {}
 
     def reserve(self, stem: str) -> str:

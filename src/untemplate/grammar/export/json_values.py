@@ -18,7 +18,16 @@ from untemplate.grammar.export.json_text import JsonNotation, quoted
 from untemplate.grammar.export.listing import listed, positional
 from untemplate.grammar.export.notes import Effect
 from untemplate.grammar.export.numbers import number_text
-from untemplate.grammar.export.rules import ANY, NEVER, Literal, Node, Reference, choice, sequence
+from untemplate.grammar.export.rules import (
+    ANY,
+    MOST_REPEATS,
+    NEVER,
+    Literal,
+    Node,
+    Reference,
+    choice,
+    sequence,
+)
 from untemplate.grammar.export.shapes import Member, array_shape, object_shape
 from untemplate.grammar.export.strings import constant, other_than, string_text
 from untemplate.grammar.schema import Schemas
@@ -77,7 +86,6 @@ class JsonValues:
             case,
             self._notation.character,
             self._notation.character(ANY),
-            self._book.most_repeats,
             self._wider(at),
         )
         return quoted(inner)
@@ -87,9 +95,9 @@ class JsonValues:
             return self._notation.array
         shape = array_shape(case, self._wider(at))
         least, most = shape.least, shape.most
-        if max(least, most or 0) > self._book.most_repeats:
-            self._wider(at)(f"more than {self._book.most_repeats} items are not counted")
-            least, most = min(least, self._book.most_repeats), None
+        if max(least, most or 0) > MOST_REPEATS:
+            self._wider(at)(f"more than {MOST_REPEATS} items are not counted")
+            least, most = min(least, MOST_REPEATS), None
         rest = self.value(shape.rest, place_of(shape.rest, f"{at}/items"))
         prefix = [
             self.value(g, place_of(g, f"{at}/prefixItems/{n}")) for n, g in enumerate(shape.prefix)

@@ -1,4 +1,6 @@
-r"""Says free text with plain rules, for notations without a lexer: one rule for each state.
+r"""Says free text and long counts with plain rules, for notations that have no other way.
+
+Free text becomes one rule for each state of the search:
 
     root        Text(("<a>",), (Exit("<a>", Reference("call")),), EMPTY)
     becomes     root         root-text
@@ -6,8 +8,9 @@ r"""Says free text with plain rules, for notations without a lexer: one rule for
                 root-text-1  [^<a] root-text | "<" root-text-1 | "a" root-text-2 | ""
                 root-text-2  [^<>] root-text | "<" root-text-1 | ">" call | ""
 
-The rules are right-linear and, but for `rest`, one character decides: an engine that keeps a set of
-stacks keeps one of them in the middle of a text.
+These rules are right-linear and, but for `rest`, one character decides: an engine that keeps a set
+of stacks keeps one of them in the middle of a text. A count of 2,500 becomes two chunks of 1,000
+and the rest, unless it may end sooner.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,11 +34,14 @@ from untemplate.grammar.export.rules import (
     sequence,
 )
 
-__all__ = ["plain"]
+__all__ = ["CHUNK", "plain"]
+
+CHUNK = 1000
+"""How far a repetition counts by itself; llama.cpp refuses one that makes 2,000 rules or more."""
 
 
 def plain(rules: Rules) -> dict[str, Node]:
-    """The same rules without any `Text` or `Lexeme`."""
+    """The same rules without `Text`, `Lexeme`, and repetitions above `CHUNK`."""
     return _Lowering(rules).rules
 
 
@@ -56,7 +62,7 @@ class _Lowering:
             case Choice(options):
                 return choice(*map(self._lowered, options))
             case Repeat(item, least, most):
-                return repeat(self._lowered(item), least, most)
+                return self._repeat(self._lowered(item), least, most)
             case Lexeme(item):
                 return self._lowered(item)
             case Text():
@@ -65,6 +71,25 @@ class _Lowering:
                 return self._known[node]
             case _:
                 return node
+
+    def _repeat(self, item: Node, least: int, most: int | None) -> Node:
+        """The repetition; beyond `CHUNK` as repetitions of chunks."""
+        if max(least, most or 0) <= CHUNK:
+            return repeat(item, least, most)
+        item = self._shared(item, f"{self._rule}-item")
+        chunk = self._shared(repeat(item, CHUNK, CHUNK), f"{self._rule}-chunk")
+        fixed = sequence(
+            repeat(chunk, least // CHUNK, least // CHUNK),
+            repeat(item, least % CHUNK, least % CHUNK),
+        )
+        if most is None:
+            return sequence(fixed, repeat(item, 0, None))
+        chunks, rest = divmod(most - least, CHUNK)
+        full = sequence(repeat(chunk, chunks, chunks), repeat(item, 0, rest))
+        if not chunks:
+            return sequence(fixed, full)
+        less = sequence(repeat(chunk, 0, chunks - 1), repeat(item, 0, CHUNK - 1))
+        return sequence(fixed, choice(less, full))
 
     def _name(self, stem: str) -> str:
         """A name that is still free: `stem`, `stem-2`, ..."""

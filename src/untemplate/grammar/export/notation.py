@@ -25,10 +25,7 @@ from untemplate.grammar.export.rules import (
     prune,
 )
 
-__all__ = ["MOST_REPEATS", "print_rules"]
-
-MOST_REPEATS = 1999
-"""llama.cpp refuses a repetition that makes 2,000 rules or more."""
+__all__ = ["print_rules"]
 
 
 def print_rules(rules: Rules) -> str:

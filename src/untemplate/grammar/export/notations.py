@@ -48,7 +48,7 @@ from untemplate.grammar.export.rules import (
     sequence,
 )
 from untemplate.grammar.export.shapes import array_shape, object_shape
-from untemplate.grammar.export.spelling import raw_character
+from untemplate.grammar.export.spelling import Spelling, escaped_character, raw_character
 from untemplate.grammar.export.strings import string_text
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import NOTHING, Strings, Typed, Whole, any_of
@@ -104,7 +104,9 @@ class _Writer:
                 return self.typed(typed, setting.scope[name], setting)
             case Raw():
                 return self._raw(typed, setting)
-            case Escaped() | Python():
+            case Escaped(escapes):
+                return self._escaped(typed, escaped_character(escapes), setting)
+            case Python():
                 self._note(setting.at, "wider", "any text is taken")
                 return repeat(ANY, 0, None)
             case Empty():
@@ -164,8 +166,6 @@ class _Writer:
             shape = object_shape(case, self._schemas, self._wider(at))
             if len(shape.members) > 1 and self._book.options.key_order == "any":
                 self._note(at, "narrower", "keys stand in declared order")
-            if shape.rest is not False:
-                self._note(at, "narrower", "keys that are not declared are left out")
             members: list[tuple[Node, bool]] = []
             for member in shape.members:
                 inner = setting.step(f"properties/{member.key}")
@@ -217,7 +217,6 @@ class _Writer:
                 (typed.string,),
                 raw_character,
                 ANY,
-                self._book.most_repeats,
                 self._wider(setting.at),
             )
         if typed.string is not True:
@@ -231,6 +230,13 @@ class _Writer:
         if ends:
             return Text((mark,), (Exit(closer, EMPTY),), NEVER)
         return Text((mark,), (), EMPTY)
+
+    def _escaped(self, typed: Typed, spelling: Spelling, setting: _Setting) -> Node:
+        """A string whose characters are replaced where they could be taken for what follows."""
+        wider = self._wider(setting.at)
+        anything = spelling(ANY)
+        options = (string_text(c, spelling, anything, wider) for c in cases(typed.string, wider))
+        return choice(*options)
 
     def _wider(self, at: str) -> Callable[[str], None]:
         return lambda message: self._note(at, "wider", message)

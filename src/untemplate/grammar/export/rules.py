@@ -19,6 +19,7 @@ from typing import assert_never
 __all__ = [
     "ANY",
     "EMPTY",
+    "MOST_REPEATS",
     "NEVER",
     "Characters",
     "Choice",
@@ -122,6 +123,9 @@ Node = Literal | Characters | Sequence | Choice | Repeat | Reference | Text | Le
 
 Rules = Mapping[str, Node]
 """Rules by name; `root` is what the whole output is."""
+
+MOST_REPEATS = 100_000
+"""How far exports count characters and items."""
 
 EMPTY = Literal("")
 NEVER = Choice(())

@@ -8,7 +8,7 @@ strings (lengths, constants, patterns) is said of characters and takes its spell
 `\u` escapes that are a surrogate pair are one character; a lone surrogate is none.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from untemplate.grammar.export.digits import hexadecimal
@@ -23,7 +23,7 @@ from untemplate.grammar.export.rules import (
     sequence,
 )
 
-__all__ = ["Spelling", "json_character", "raw_character"]
+__all__ = ["Spelling", "escaped_character", "json_character", "raw_character"]
 
 
 class Spelling(Protocol):
@@ -35,6 +35,19 @@ class Spelling(Protocol):
 def raw_character(members: Characters) -> Node:
     """A character that only stands for itself."""
     return one_of(members)
+
+
+def escaped_character(escapes: Sequence[tuple[str, str]]) -> Spelling:
+    """A character that stands for itself, but for some that stand as something else."""
+    written = dict(escapes)
+    plain = complement(characters(written))
+
+    def spelling(members: Characters) -> Node:
+        own = complement(complement(members), plain)
+        replaced = (Literal(w) for c, w in written.items() if _holds(members, ord(c)))
+        return choice(one_of(own), *replaced)
+
+    return spelling
 
 
 _ESCAPED = Characters(((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))

@@ -13,6 +13,7 @@ from itertools import groupby
 from untemplate.grammar.export.cases import Case
 from untemplate.grammar.export.rules import (
     EMPTY,
+    MOST_REPEATS,
     NEVER,
     Node,
     characters,
@@ -55,9 +56,7 @@ def _other(texts: Sequence[str], at: int, spelling: Spelling, rest: Node) -> Nod
     return choice(*options) if options else NEVER
 
 
-def string_text(
-    case: Case, spelling: Spelling, anything: Node, most_repeats: int, wider: Wider
-) -> Node:
+def string_text(case: Case, spelling: Spelling, anything: Node, wider: Wider) -> Node:
     """The characters of a string in which all atoms of the case hold, without its quotes.
 
     `anything` is one character of any kind.
@@ -78,9 +77,9 @@ def string_text(
                 wider(f"{_keyword(atom)} is left out")
             case _:
                 pass
-    if max(least, most or 0) > most_repeats:
-        wider(f"lengths above {most_repeats} are not counted")
-        least, most = min(least, most_repeats), None
+    if max(least, most or 0) > MOST_REPEATS:
+        wider(f"lengths above {MOST_REPEATS} are not counted")
+        least, most = min(least, MOST_REPEATS), None
     if others and (least, most) == (0, None):
         return other_than(others, spelling, anything)
     if others:

@@ -26,15 +26,14 @@ from untemplate.grammar.export.notes import Notes
 __all__ = ["turn_rules"]
 
 
-def turn_rules(grammar: Grammar, notes: Notes, *, most_repeats: int) -> dict[str, rules.Node]:
+def turn_rules(grammar: Grammar, notes: Notes) -> dict[str, rules.Node]:
     """The rules of the turn.
 
     Args:
         grammar: the grammar of the turn.
         notes: takes what the rules say differently.
-        most_repeats: how far the notation can count.
     """
-    book = RuleBook(grammar.options, notes, most_repeats=most_repeats)
+    book = RuleBook(grammar.options, notes)
     return rules.prune(_Turn(grammar, book).written())
 
 
