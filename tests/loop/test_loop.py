@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -529,3 +530,52 @@ def test_sealed_calls_that_the_message_forgets_are_kept():
 
     result = complete(ToolLoop(FunctionModel(reply), [add], limits=Limits(steps=1)))
     assert statuses(result) == ["ok"]
+
+
+def test_792_large_results_take_bounded_memory():
+    @tool(effect="read", result_max=1000)
+    def dump(n: int) -> str:
+        return str(n) * 300_000
+
+    tracemalloc.start()
+    result = complete(ToolLoop(once(*(("dump", {"n": n}) for n in range(792))), [dump]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert statuses(result) == ["ok"] * 792
+    assert peak < 40_000_000
+
+
+def test_a_model_may_be_any_async_iterator():
+    class Plain:
+        def reply(self, request):
+            items = iter(stream(written(content="done")))
+
+            class Items:
+                def __aiter__(self):
+                    return self
+
+                async def __anext__(self):
+                    try:
+                        return next(items)
+                    except StopIteration:
+                        raise StopAsyncIteration from None
+
+            return Items()
+
+    assert complete(ToolLoop(Plain())).text == "done"
+
+
+def test_a_required_tool_that_is_withdrawn_is_no_longer_asked_for():
+    release = threading.Event()
+
+    @tool(timeout_s=0.01, abandoned_max=1)
+    def hang():
+        release.wait()
+
+    choice = ToolChoice("required", "hang")
+    model = script(written(("hang", {})), "done", "fine")
+    loop = ToolLoop(model, [hang, add], choice=choice)
+    complete(loop)
+    assert complete(loop).text == "fine"
+    assert [r.choice.mode for r in model.requests] == ["required", "auto", "auto"]
+    release.set()

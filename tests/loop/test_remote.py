@@ -1,10 +1,13 @@
 """Models behind servers, with their habits."""
 
 import asyncio
+import contextlib
 import json
 
 import httpx2
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tool_loop import USER, check_history, complete, play, statuses
 from untemplate.errors import EngineError
@@ -244,3 +247,30 @@ def test_the_body_of_a_request():
     none = request_body(USER, tools, ToolChoice("none"), model="m", schema=schema)
     assert none["response_format"]["json_schema"]["schema"] == schema
     assert "tool_choice" not in request_body(USER, model="m")
+
+
+KEYS = """choices delta message tool_calls function index id name arguments content usage untemplate
+state closing arguments_state finish_reason ambiguous written_id end prompt_tokens reasoning"""
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["", "a", "{", '{"a":1}']),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(KEYS.split()), inner, max_size=5)
+    ),
+    max_leaves=30,
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(VALUES, max_size=4))
+def test_whatever_a_server_sends_is_read_or_refused(chunks):
+    reader = AnswerReader()
+    for value in chunks:
+        for given_chunk in (value, {"choices": [{"delta": value}]}, {"choices": [value]}):
+            with contextlib.suppress(EngineError):
+                reader.feed(given_chunk)
+    message, _ = reader.finish()
+    assert [c.index for c in message.tool_calls] == list(range(len(message.tool_calls)))
+    for made in message.tool_calls:
+        if made.state == "complete" and not reader._notes:
+            assert isinstance(json.loads(made.arguments), dict)

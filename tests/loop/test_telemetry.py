@@ -61,6 +61,7 @@ def test_spans_of_a_run(records_content):
     )
     assert attributes.get("gen_ai.tool.call.result") == ("3" if records_content else None)
     assert tracer.spans[1][2]["gen_ai.usage.output_tokens"] > 0
+    assert tracer.spans[1][2]["gen_ai.response.finish_reasons"] == ("tool_calls",)
 
 
 def test_a_failed_call_has_an_error_type():

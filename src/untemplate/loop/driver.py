@@ -103,9 +103,10 @@ class Driver:
 
     async def _run(self) -> Reason:
         choice = self._settings.choice
+        reason: Reason | None = None
         if self._resumption is not None:
             await self._finish_paused(self._resumption)
-        reason = self._ending() if self._resumption is not None else None
+            choice, reason = ToolChoice(parallel=choice.parallel), self._admission.ended
         while reason is None:
             if (reason := self._limit()) is not None:
                 break
@@ -114,7 +115,7 @@ class Driver:
             if self._state is not None:
                 return "approval"
             if record.message.tool_calls:
-                reason = self._ending()
+                reason = self._admission.ended
                 continue
             reason = self._judge(record.message)
             if reason is None:
@@ -131,9 +132,6 @@ class Driver:
         if limits.tokens is not None and self._spent() >= limits.tokens:
             return "tokens"
         return None
-
-    def _ending(self) -> Reason | None:
-        return self._admission.ended
 
     def _judge(self, message: Message) -> Reason | None:
         """Whether a reply without calls ends the run; None: the model is asked again."""
@@ -157,13 +155,20 @@ class Driver:
 
     def _request(self, choice: ToolChoice) -> Request:
         settings = self._settings
-        offered = self._admission.offered()
+        offered = tuple(
+            t
+            for t in self._admission.offered()
+            if not self._runner.is_clogged(settings.tools[t.name])
+        )
+        names = {t.name for t in offered}
+        if settings.tools and (choice.name not in names if choice.name else not names):
+            choice = ToolChoice(parallel=choice.parallel)  # what was asked for is withdrawn
         windows = [settings.max_tokens] if settings.max_tokens is not None else []
         if settings.limits.tokens is not None:
             windows.append(max(1, settings.limits.tokens - self._spent()))
         return Request(
             messages=self.chat,
-            tools=tuple(t for t in offered if not self._runner.is_clogged(settings.tools[t.name])),
+            tools=offered,
             choice=choice,
             nonce=secrets.token_hex(12),
             max_tokens=min(windows, default=None),

@@ -58,7 +58,7 @@ class RemoteModel:
                 "servers are reached with httpx2: pip install 'untemplate[client]'", place="model"
             ) from error
         self._url = base_url.rstrip("/") + "/chat/completions"
-        self._model = model
+        self.name = model
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._options = dict(options or {})
         self._timeout_s = timeout_s
@@ -73,7 +73,7 @@ class RemoteModel:
             request.messages,
             request.tools,
             request.choice,
-            model=self._model,
+            model=self.name,
             max_tokens=request.max_tokens,
             schema=request.output_schema,
         )

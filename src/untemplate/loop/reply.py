@@ -17,10 +17,9 @@ replaced before anybody sees them, and the written one is kept beside.
 
 import secrets
 import string
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, replace
-from typing import cast
 
 from untemplate.budget.policy import is_sealed, repairs
 from untemplate.errors import EngineError
@@ -149,9 +148,10 @@ class ReplyReader:
         self._channel.send(Restarted(self._step, reason))
 
     async def _generate(self, model: Model, request: Request) -> Reply:
-        stream = cast("AsyncGenerator[ModelItem, None]", model.reply(request))
-        with generation_span(self._tracer, self._step) as span:
-            async with aclosing(stream):
+        stream = model.reply(request)
+        name = str(getattr(model, "name", ""))
+        with generation_span(self._tracer, self._step, name) as span:
+            async with _closing(stream):
                 async for item in stream:
                     await self._channel.room()
                     match item:
@@ -244,6 +244,11 @@ class ReplyReader:
                 self._know(self._own(call, index))
         self._hand({i: repairs(message, c) for i, c in enumerate(message.tool_calls)})
         return replace(message, tool_calls=tuple(self._calls))
+
+
+def _closing(stream: AsyncIterator[ModelItem]) -> AbstractAsyncContextManager[object]:
+    """Closes what can be closed: an async generator, but not any iterator."""
+    return aclosing(stream) if isinstance(stream, AsyncGenerator) else nullcontext()
 
 
 def _may_go_on(reply: Reply) -> bool:

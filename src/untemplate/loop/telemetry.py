@@ -4,7 +4,7 @@ The conventions are still in development and moved house once already
 (github.com/open-telemetry/semantic-conventions-genai): if a name changes, it changes here.
 
     invoke_agent                       the run
-      chat                             one generation
+      chat smollm2                     one generation
       execute_tool get_weather         one call
 
 Arguments and results are recorded only on request, since they may be private. The loop itself knows
@@ -33,7 +33,7 @@ __all__ = [
     "tool_span",
 ]
 
-Attribute = str | int | float | bool
+Attribute = str | int | float | bool | tuple[str, ...]
 
 
 class Span(Protocol):
@@ -74,9 +74,12 @@ def run_span(tracer: Tracer) -> AbstractContextManager[Span]:
     return tracer.span("invoke_agent", {"gen_ai.operation.name": "invoke_agent"})
 
 
-def generation_span(tracer: Tracer, step: int) -> AbstractContextManager[Span]:
+def generation_span(tracer: Tracer, step: int, model: str) -> AbstractContextManager[Span]:
     """One question to the model."""
-    return tracer.span("chat", {"gen_ai.operation.name": "chat", "untemplate.step": step})
+    attributes: dict[str, Attribute] = {"gen_ai.operation.name": "chat", "untemplate.step": step}
+    if model:
+        attributes["gen_ai.request.model"] = model
+    return tracer.span(f"chat {model}".rstrip(), attributes)
 
 
 def note_usage(span: Span, usage: Usage, finish_reason: str) -> None:
@@ -84,7 +87,7 @@ def note_usage(span: Span, usage: Usage, finish_reason: str) -> None:
     span.set_attribute("gen_ai.usage.input_tokens", usage.prompt_tokens)
     span.set_attribute("gen_ai.usage.output_tokens", usage.completion_tokens)
     span.set_attribute("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens)
-    span.set_attribute("gen_ai.response.finish_reasons", finish_reason)
+    span.set_attribute("gen_ai.response.finish_reasons", (finish_reason,))
 
 
 def tool_span(tracer: Tracer, call: ToolCall) -> AbstractContextManager[Span]:

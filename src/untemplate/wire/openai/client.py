@@ -16,9 +16,9 @@ Of a cut call only the members stand in `arguments` after which a comma was rece
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from untemplate.errors import EngineError
 from untemplate.message import (
@@ -236,17 +236,7 @@ class AnswerReader:
             call = self._calls.get(index)
             if call is None:
                 continue
-            noted[index] = ToolCall(
-                index,
-                call.id,
-                call.name,
-                "".join(call.arguments),
-                _text(note.get("closing")),
-                cast("CallState", note.get("state")),
-                cast("dict[str, ArgumentState]", note.get("arguments_state") or {}),
-                tuple(cast("list[str]", note.get("ambiguous") or [])),
-                cast("str | None", note.get("written_id")),
-            )
+            noted[index] = _noted_call(index, call, note)
         return noted
 
     def _count(self, usage: JSON) -> None:
@@ -261,6 +251,30 @@ class AnswerReader:
         )
 
 
+def _noted_call(index: int, call: _Call, note: _Object) -> ToolCall:
+    """A call as a server of this library describes it; what is odd counts as cut."""
+    state, states = note.get("state"), note.get("arguments_state")
+    ambiguous, written = note.get("ambiguous"), note.get("written_id")
+    known = {p: s if s in _ARGUMENT_STATES else "cut" for p, s in _items(states)}
+    return ToolCall(
+        index,
+        call.id,
+        call.name,
+        "".join(call.arguments),
+        _text(note.get("closing")),
+        cast("CallState", state if state in _CALL_STATES else "cut"),
+        cast("dict[str, ArgumentState]", known),
+        tuple(map(_text, ambiguous)) if isinstance(ambiguous, list) else (),
+        written if isinstance(written, str) else None,
+    )
+
+
+def _items(value: JSON) -> Iterable[tuple[str, JSON]]:
+    return value.items() if isinstance(value, dict) else ()
+
+
+_CALL_STATES = get_args(CallState)
+_ARGUMENT_STATES = get_args(ArgumentState)
 _CUTS = ("length", "content_filter", None)
 """Ends after which the last call can't be trusted."""
 
