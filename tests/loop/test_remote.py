@@ -81,7 +81,7 @@ def test_a_run_over_http():
     assert seen[0]["stream"] is True
     assert seen[0]["max_tokens"] == 99
     assert seen[0]["tools"][0]["function"]["name"] == "add"
-    assert seen[1]["messages"][-1]["tool_call_id"] == "call_a"
+    assert seen[1]["messages"][-1] == {"role": "tool", "tool_call_id": "call_a", "content": "3"}
 
 
 @pytest.mark.parametrize(

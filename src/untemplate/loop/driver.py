@@ -163,15 +163,15 @@ class Driver:
         names = {t.name for t in offered}
         if settings.tools and (choice.name not in names if choice.name else not names):
             choice = ToolChoice(parallel=choice.parallel)  # what was asked for is withdrawn
-        windows = [settings.max_tokens] if settings.max_tokens is not None else []
-        if settings.limits.tokens is not None:
-            windows.append(max(1, settings.limits.tokens - self._spent()))
+        window, limit = settings.max_tokens, settings.limits.tokens
+        if window is not None and limit is not None:
+            window = min(window, limit - self._spent())
         return Request(
             messages=self.chat,
             tools=offered,
             choice=choice,
             nonce=secrets.token_hex(12),
-            max_tokens=min(windows, default=None),
+            max_tokens=window,
             output_schema=settings.output.schema if settings.output is not None else None,
         )
 

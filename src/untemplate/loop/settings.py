@@ -26,7 +26,8 @@ class Limits:
     time_s: float | None = None
     """Wall time; what runs then is cancelled."""
     tokens: int | None = None
-    """Tokens of prompts and replies together."""
+    """Tokens of prompts and replies together. Looked at before each reply; the last one may go
+    beyond it, unless the loop has `max_tokens`."""
     concurrency: int = 8
     """Calls that run at the same time."""
     final_answer: bool = False

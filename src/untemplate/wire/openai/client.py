@@ -64,7 +64,7 @@ def request_body(
     choice = choice or ToolChoice()
     body: dict[str, JSON] = {
         "model": model,
-        "messages": [dict(m) for m in messages],
+        "messages": [_message(m) for m in messages],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -80,6 +80,12 @@ def request_body(
         form: JSON = {"name": "answer", "schema": schema}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     return body
+
+
+def _message(message: _Object) -> JSON:
+    """The message without what strict servers refuse: a result is known by the id of its call."""
+    is_result = message.get("role") == "tool"
+    return {k: v for k, v in message.items() if not (is_result and k == "name")}
 
 
 def _tool(tool: Tool) -> JSON:
