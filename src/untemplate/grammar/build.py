@@ -82,7 +82,7 @@ class Grammar:
 
     def unrestricted(self) -> "Grammar":
         """The same grammar as if any tool might be called any number of times, declared or not."""
-        if self.choice == _ANYTHING:
+        if self.choice is _ANYTHING:
             return self
         return build_grammar(
             self.dialect, self.tools, _ANYTHING, prompt=self.prompt, options=self.options
