@@ -14,10 +14,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from untemplate.constrain.patterns import automaton_of
 from untemplate.constrain.state import Action, Count, Go, Set, State
-from untemplate.constrain.words import LAST, Span, WordProduct, automaton_of
+from untemplate.constrain.words import Span, WordProduct
 from untemplate.grammar.schema_atoms import Length
-from untemplate.grammar.schema_formula import Formula, evaluate, leaves
+from untemplate.grammar.schema_formula import All, Formula, conj, evaluate, leaves
 
 __all__ = ["Arrival", "Characters", "StringMachine", "arrive"]
 
@@ -71,11 +72,14 @@ class StringMachine:
 
     def __init__(self, formula: Formula, cost: Callable[[int, int], int]) -> None:
         """`cost` says how many bytes the cheapest character of a range takes."""
-        self.is_counted = all(isinstance(a, Length) for a in leaves(formula))
-        self._words = WordProduct(not self.is_counted and formula, automaton_of, cost)
-        self._bounds = _bounds(formula) if self.is_counted else ()
+        lengths, words = _split(formula)
+        self._words = WordProduct(words, automaton_of, cost)
+        self.is_counted = lengths is not True and self._words.is_steady()
+        if lengths is not True and not self.is_counted:
+            self._words = WordProduct(formula, automaton_of, cost)
+        self._bounds = _bounds(lengths) if self.is_counted else ()
         self._holds = tuple(
-            self.is_counted and evaluate(formula, partial(_holds, length=n))
+            self.is_counted and evaluate(lengths, partial(_holds, length=n))
             for n in (0, *self._bounds)
         )
         self._regions = self._region_costs()
@@ -101,7 +105,7 @@ class StringMachine:
     @property
     def is_free(self) -> bool:
         """Whether any character may follow any other, but for their number."""
-        return self.is_counted or self._words.is_free
+        return self._words.is_free
 
     def counts(self, region: int) -> bool:
         """Whether characters are counted in a region."""
@@ -109,12 +113,12 @@ class StringMachine:
 
     def begin(self) -> Arrival:
         """The border before the first character."""
-        return self._enter(0) if self.is_counted else Arrival(0, 0)
+        return self._enter(0, 0) if self.is_counted else Arrival(0, 0)
 
-    def _enter(self, region: int) -> Arrival:
+    def _enter(self, place: int, region: int) -> Arrival:
         if self._is_last(region):
-            return Arrival(0, region)
-        return Arrival(0, region, begins=self._size(region))
+            return Arrival(place, region)
+        return Arrival(place, region, begins=self._size(region))
 
     def shortest(self) -> int | None:
         """Bytes of the shortest string."""
@@ -125,14 +129,14 @@ class StringMachine:
         return self._holds[region] if self.is_counted else self._words.holds(place)
 
     def spans(self, place: int) -> tuple[Span, ...]:
-        return ((0, LAST, 0),) if self.is_counted else self._words.spans(place)
+        return self._words.spans(place)
 
     def arrival(self, place: int, region: int, *, is_zero: bool) -> Arrival | None:
         if not self.counts(region):
             return Arrival(place, region)
         if not is_zero:
             return Arrival(place, region, counts=True)
-        return None if self._regions[region + 1] is None else self._enter(region + 1)
+        return None if self._regions[region + 1] is None else self._enter(place, region + 1)
 
     def cost(self, place: int, region: int) -> int | None:
         if not self.is_counted:
@@ -149,6 +153,17 @@ class StringMachine:
 
     def slope(self, place: int, region: int) -> int:
         return int(self.counts(region) and not self.holds(place, region))
+
+
+def _split(formula: Formula) -> tuple[Formula, Formula]:
+    """The part of a formula that is about lengths alone, and the rest."""
+    parts = formula.parts if isinstance(formula, All) else (formula,)
+    about = [{isinstance(a, Length) for a in leaves(p)} for p in parts]
+    lengths = [p for p, kinds in zip(parts, about, strict=True) if kinds == {True}]
+    if any(len(kinds) > 1 for kinds in about):
+        return True, formula
+    words = [p for p, kinds in zip(parts, about, strict=True) if kinds != {True}]
+    return conj(*lengths), conj(*words)
 
 
 def _bounds(formula: Formula) -> tuple[int, ...]:

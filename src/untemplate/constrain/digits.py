@@ -118,9 +118,9 @@ class _Within:
 class _Bound:
     """Compares the size of a number to that of a bound.
 
-    A place is (digits, order, significant, scientific). Before the point, `digits` is how many there
-    were and `order` how they compare to as many of the bound; after it, -1 - (digits after it) and
-    how all compare. `significant` counts digits from the first on, and `scientific` is how they
+    A place is (digits, order, significant, scientific). Before the point, `digits` is how many
+    there were and `order` how they compare to as many of the bound; after it, -1 - (digits after
+    it) and how all compare. `significant` counts digits from the first on, and `scientific` is how they
     compare to those of the bound: what counts where the powers of ten are equal.
     """
 

@@ -6,6 +6,7 @@ The result is never narrower. What is left out is checked by validation afterwar
 of the grammar names it; see `grammar.schema_report`.
 """
 
+from untemplate.constrain.patterns import pattern_formula
 from untemplate.grammar.schema_atoms import (
     Contains,
     Format,
@@ -20,7 +21,18 @@ from untemplate.grammar.schema_atoms import (
     Unchecked,
     Unique,
 )
-from untemplate.grammar.schema_formula import All, Formula, Not, One, Some, conj, disj
+from untemplate.grammar.schema_formula import (
+    All,
+    Formula,
+    Not,
+    One,
+    Some,
+    conj,
+    disj,
+    leaves,
+    neg,
+    one,
+)
 
 __all__ = ["relax", "relax_compound"]
 
@@ -42,17 +54,19 @@ def _relaxed(formula: Formula, *, positive: bool) -> Formula:
         case bool():
             return formula
         case Not(inner):
-            relaxed = _relaxed(inner, positive=not positive)
-            return (not relaxed) if isinstance(relaxed, bool) else Not(relaxed)
+            return neg(_relaxed(inner, positive=not positive))
         case All(parts):
             return conj(*(_relaxed(p, positive=positive) for p in parts))
         case Some(parts):
             return disj(*(_relaxed(p, positive=positive) for p in parts))
         case One(parts):
-            if any(_is_relaxed(p) for p in parts):
+            if any(map(_has_unknown, parts)):
                 return positive
-            return formula
-        case Pattern() | Format() | Unchecked() | Unique() | Contains() | Keys():
+            return one(_relaxed(p, positive=True) for p in parts)
+        case Pattern() | Format():
+            found = pattern_formula(formula)
+            return positive if found is None else found
+        case Unchecked() | Unique() | Contains() | Keys():
             return positive
         case Properties(named, patterns, _) if patterns:
             return Properties(named, (), True) if positive else False
@@ -62,5 +76,6 @@ def _relaxed(formula: Formula, *, positive: bool) -> Formula:
             return formula
 
 
-def _is_relaxed(formula: Formula) -> bool:
-    return _relaxed(formula, positive=True) != formula
+def _has_unknown(formula: Formula) -> bool:
+    """Whether some leaf is one that no machine knows."""
+    return any(isinstance(_relaxed(leaf, positive=True), bool) for leaf in leaves(formula))

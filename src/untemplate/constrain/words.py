@@ -18,12 +18,14 @@ from itertools import pairwise
 from typing import Protocol
 
 from untemplate.errors import LimitError
-from untemplate.grammar.schema_atoms import Length, Strings
+from untemplate.grammar.schema_atoms import Length
 from untemplate.grammar.schema_formula import Formula, evaluate, leaves
 
-__all__ = ["DEAD", "LAST", "Automaton", "Span", "WordProduct", "automaton_of"]
+__all__ = ["DEAD", "LAST", "Automaton", "Counter", "Members", "Span", "WordProduct"]
 
 LAST = 0x10FFFF
+_MOST_STEADY = 16
+"""A machine with more states than this is not looked at whole."""
 DEAD = -1
 Span = tuple[int, int, int]
 """First and last code point, and the state that they lead to."""
@@ -89,17 +91,6 @@ class Counter:
         return state >= self._least and (self._most is None or state <= self._most)
 
 
-def automaton_of(atom: Hashable) -> Automaton:
-    """The automaton of one atom."""
-    match atom:
-        case Strings(members):
-            return Members(members)
-        case Length():
-            return Counter(atom)
-        case _:
-            raise AssertionError(atom)
-
-
 class WordProduct:
     """The strings that satisfy a formula. State 0 is the start."""
 
@@ -126,6 +117,22 @@ class WordProduct:
     def is_free(self) -> bool:
         """Whether any character may stand anywhere."""
         return self.spans(0) == ((0, LAST, 0),)
+
+    def is_steady(self) -> bool:
+        """Whether the string may end anywhere, and go on from everywhere with one byte."""
+        seen = {0}
+        pending = [0]
+        while pending:
+            state = pending.pop()
+            spans = self.spans(state)
+            if not self.holds(state) or not any(self._cost_of_span(a, b) == 1 for a, b, _ in spans):
+                return False
+            new = {to for _, _, to in spans} - seen
+            seen |= new
+            pending += new
+            if len(seen) > _MOST_STEADY:
+                return False
+        return True
 
     def holds(self, state: int) -> bool:
         """Whether the string may end here."""

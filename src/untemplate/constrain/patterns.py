@@ -1,0 +1,320 @@
+r"""Regular expressions as automata over code points, found state by state.
+
+An expression becomes a small program (Thompson, "Regular expression search algorithm", 1968): take
+a character, split, assert, match. A state of the automaton is the set of places in the program that
+the characters so far may have led to. Expressions match anywhere unless they say otherwise, so the
+start is one of the places after every character; once a match is found, any end holds.
+
+Look-ahead at the beginning is taken apart before: `^(?!a)b` is `^b` and not `^a`.
+"""
+
+from collections.abc import Hashable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from untemplate.constrain.words import LAST, Automaton, Counter, Members, Span
+from untemplate.grammar.schema_atoms import Format, Length, Pattern, Strings
+from untemplate.grammar.schema_formats import CHECKED, FORMATS
+from untemplate.grammar.schema_formula import Formula, conj, disj, neg
+from untemplate.grammar.schema_regex import (
+    Alt,
+    Assert,
+    Cat,
+    Look,
+    Ranges,
+    Regex,
+    Repeat,
+    Set,
+    Unsupported,
+    parse,
+)
+
+__all__ = ["Expression", "automaton_of", "pattern_formula"]
+
+_MOST_STEPS = 20_000
+_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+
+
+class Expression(NamedTuple):
+    """The leaf of a formula for a tree without look-ahead."""
+
+    tree: Regex
+
+
+@lru_cache(maxsize=1024)
+def pattern_formula(atom: Pattern | Format) -> Formula | None:
+    """What a pattern or a format asks, as a formula over expressions; None: it has no automaton."""
+    if isinstance(atom, Format):
+        if atom.name in CHECKED:
+            return None
+        source = FORMATS.get(atom.name)
+        if source is None:
+            return True
+    else:
+        source = atom.source
+    try:
+        return expression_formula(parse(source))
+    except Unsupported:
+        return None
+
+
+def automaton_of(atom: Hashable) -> Automaton:
+    """The automaton of one leaf."""
+    match atom:
+        case Strings(members):
+            return Members(members)
+        case Length():
+            return Counter(atom)
+        case Expression(tree):
+            return PatternAutomaton(tree)
+        case _:
+            raise AssertionError(atom)
+
+
+def expression_formula(tree: Regex) -> Formula:
+    """The same of a tree, or Unsupported."""
+    match tree:
+        case Alt(options):
+            return disj(*map(expression_formula, options))
+        case Cat(parts):
+            pass
+        case _:
+            parts = (tree,)
+    looks = [p for p in parts if isinstance(p, Look)]
+    if looks:
+        at = next(n for n, p in enumerate(parts) if not isinstance(p, Assert))
+        ahead = [p for p in parts[at:] if isinstance(p, Look)]
+        if parts[:1] != (Assert("start"),) or any(
+            isinstance(p, Look) for p in parts[at + len(ahead) :]
+        ):
+            raise Unsupported("look-ahead that is not at the beginning")
+        tests = [expression_formula(Cat((Assert("start"), *_parts(p.part)))) for p in ahead]
+        rest = expression_formula(Cat((Assert("start"), *parts[at + len(ahead) :])))
+        return conj(
+            rest,
+            *(neg(t) if p.is_negative else t for p, t in zip(ahead, tests, strict=True)),
+        )
+    if _has_look(tree):
+        raise Unsupported("look-ahead that is not at the beginning")
+    match parts:
+        case (Assert("start"), Repeat(Set() as part, least, most), Assert("end")):
+            # Characters are counted beside the table, not unrolled.
+            one = Cat((Assert("start"), Repeat(part, 0, None), Assert("end")))
+            bounds = Length(least, most) if least or most is not None else True
+            return conj(Expression(one), bounds)
+        case _:
+            PatternAutomaton(tree)
+            return Expression(tree)
+
+
+def _parts(tree: Regex) -> tuple[Regex, ...]:
+    return tree.parts if isinstance(tree, Cat) else (tree,)
+
+
+def _has_look(tree: Regex) -> bool:
+    match tree:
+        case Look():
+            return True
+        case Cat(parts) | Alt(parts):
+            return any(map(_has_look, parts))
+        case Repeat(part):
+            return _has_look(part)
+        case _:
+            return False
+
+
+class _Char(NamedTuple):
+    ranges: Ranges
+    to: int
+
+
+class _Split(NamedTuple):
+    to: tuple[int, ...]
+
+
+class _Check(NamedTuple):
+    what: str
+    to: int
+
+
+class _Match(NamedTuple):
+    pass
+
+
+class _State(NamedTuple):
+    """A state of the automaton."""
+
+    places: frozenset[int]
+    """Before their assertions."""
+    is_start: bool = False
+    is_word: bool = False
+    """The last character was one of a word; only followed where that matters."""
+    ends: bool | None = None
+    """Whether the string may end here, where that is known already."""
+
+
+class _Border(NamedTuple):
+    """What is known of the place between two characters."""
+
+    is_start: bool
+    is_end: bool
+    differs: bool
+    """One side is a word character, the other is not."""
+
+
+class PatternAutomaton:
+    """The strings in which an expression matches somewhere."""
+
+    def __init__(self, tree: Regex) -> None:
+        self._program: list[_Char | _Split | _Check | _Match] = []
+        self._start = self._compile(tree, self._add(_Match()))
+        self._has_borders = any(
+            isinstance(i, _Check) and i.what in ("border", "inside") for i in self._program
+        )
+        first = _State(frozenset((self._start,)), is_start=True)
+        self._states: list[_State | None] = [first, None]
+        self._numbers = {first: 0}
+
+    # ------------------------------------------------------------------------------------ program
+
+    def _add(self, step: _Char | _Split | _Check | _Match) -> int:
+        if len(self._program) >= _MOST_STEPS:
+            raise Unsupported(f"more than {_MOST_STEPS} steps")
+        self._program.append(step)
+        return len(self._program) - 1
+
+    def _compile(self, tree: Regex, to: int) -> int:
+        """Where the program for a tree begins that goes on at `to`."""
+        match tree:
+            case Set(ranges):
+                return self._add(_Char(ranges, to))
+            case Cat(parts):
+                for part in reversed(parts):
+                    to = self._compile(part, to)
+                return to
+            case Alt(options):
+                return self._add(_Split(tuple(self._compile(o, to) for o in options)))
+            case Repeat(part, least, most):
+                if most is None:
+                    loop = self._add(_Split((to,)))
+                    body = self._compile(part, loop)
+                    self._program[loop] = _Split((body, to))
+                    to = loop
+                else:
+                    out = to
+                    for _ in range(most - least):
+                        to = self._add(_Split((self._compile(part, to), out)))
+                for _ in range(least):
+                    to = self._compile(part, to)
+                return to
+            case Assert(what):
+                return self._add(_Check(what, to))
+            case Look():
+                raise Unsupported("look-ahead")
+
+    def _closure(self, places: frozenset[int], border: _Border) -> frozenset[int]:
+        """Places before a character, or the match, that can be reached without one."""
+        found: set[int] = set()
+        pending = list(places)
+        seen: set[int] = set()
+        while pending:
+            at = pending.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            match self._program[at]:
+                case _Split(to):
+                    pending += to
+                case _Check(what, to):
+                    if (
+                        (what == "start" and border.is_start)
+                        or (what == "end" and border.is_end)
+                        or (what == "border" and border.differs)
+                        or (what == "inside" and not border.differs)
+                    ):
+                        pending.append(to)
+                case _:
+                    found.add(at)
+        return frozenset(found)
+
+    def _has_match(self, places: frozenset[int]) -> bool:
+        return any(isinstance(self._program[p], _Match) for p in places)
+
+    # ------------------------------------------------------------------------------------- states
+
+    def holds(self, state: int) -> bool:
+        """Whether the string may end here."""
+        found = self._states[state]
+        if found is None:
+            return True
+        if found.ends is not None:
+            return found.ends
+        border = _Border(found.is_start, True, found.is_word)
+        return self._has_match(self._closure(found.places, border))
+
+    def spans(self, state: int) -> tuple[Span, ...]:
+        """Where characters lead; state 1 is that of a match."""
+        found = self._states[state]
+        if found is None:
+            return ((0, LAST, 1),)
+        places, is_start, is_word, _ = found
+        if not self._has_borders:
+            return self._moves(self._closure(places, _Border(is_start, False, False)), None)
+        spans: list[Span] = []
+        for word in (True, False):
+            closed = self._closure(places, _Border(is_start, False, word != is_word))
+            moves = self._moves(closed, word)
+            spans += [s for s in moves if _is_word(s[0]) == word]
+        return tuple(sorted(spans))
+
+    def _moves(self, places: frozenset[int], is_word: bool | None) -> tuple[Span, ...]:
+        if self._has_match(places):
+            cuts = {0, LAST + 1}
+        else:
+            steps = [s for s in map(self._program.__getitem__, places) if isinstance(s, _Char)]
+            cuts = {0, LAST + 1, *(c for s in steps for a, b in s.ranges for c in (a, b + 1))}
+        if is_word is not None:
+            cuts |= {c for a, b in _WORD for c in (a, b + 1)}
+        return tuple(self._joined(sorted(cuts), places, is_word))
+
+    def _joined(
+        self, cuts: list[int], places: frozenset[int], is_word: bool | None
+    ) -> Iterator[Span]:
+        last: Span | None = None
+        done = self._has_match(places)
+        for low, end in pairwise(cuts):
+            to = 1 if done else self._after(low, places, bool(is_word))
+            if last is not None and last[2] == to and last[1] == low - 1 and is_word is None:
+                last = (last[0], end - 1, to)
+                continue
+            if last is not None:
+                yield last
+            last = (low, end - 1, to)
+        if last is not None:
+            yield last
+
+    def _after(self, code: int, places: frozenset[int], is_word: bool) -> int:
+        found = {self._start}
+        for place in places:
+            step = self._program[place]
+            if isinstance(step, _Char) and any(a <= code <= b for a, b in step.ranges):
+                found.add(step.to)
+        return self._number(_State(frozenset(found), is_word=is_word))
+
+    def _number(self, state: _State) -> int:
+        if not self._has_borders:
+            # What matters is only what can be reached: states that agree in it are one.
+            closed = self._closure(state.places, _Border(False, False, False))
+            if self._has_match(closed):
+                return 1
+            ends = self._closure(state.places, _Border(False, True, False))
+            state = _State(closed, ends=self._has_match(ends))
+        found = self._numbers.setdefault(state, len(self._states))
+        if found == len(self._states):
+            self._states.append(state)
+        return found
+
+
+def _is_word(code: int) -> bool:
+    return any(a <= code <= b for a, b in _WORD)
