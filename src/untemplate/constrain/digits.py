@@ -120,8 +120,8 @@ class _Bound:
 
     A place is (digits, order, significant, scientific). Before the point, `digits` is how many
     there were and `order` how they compare to as many of the bound; after it, -1 - (digits after
-    it) and how all compare. `significant` counts digits from the first on, and `scientific` is how they
-    compare to those of the bound: what counts where the powers of ten are equal.
+    it) and how all compare. `significant` counts digits from the first on, and `scientific` is how
+    they compare to those of the bound: what counts where the powers of ten are equal.
     """
 
     SIZE = 4

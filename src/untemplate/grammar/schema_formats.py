@@ -3,8 +3,8 @@ r"""Formats as regular expressions.
     FORMATS["uuid"]     # '^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$'
 
 Each is anchored and means what RFC 3339, 3986, 5321, 1123, 4122, 6901 and ISO 8601 say. A format
-that is not listed is an annotation and asks nothing. Those in `CHECKED` are known but not regular: they
-are checked once the value is written. Where a rule is not regular or would be very large, the
+that is not listed is an annotation and asks nothing. Those in `CHECKED` are known but not regular:
+they are checked once the value is written. Where a rule is not regular or would be very large, the
 expression is narrower: host names in punycode, and leap seconds outside UTC.
 """
 
@@ -62,8 +62,6 @@ _AUTHORITY = (
 )
 _PATH = rf"/(?:{_PCHAR}+(?:/{_PCHAR}*)*)?"
 _HIERARCHY = rf"(?://{_AUTHORITY}(?:/{_PCHAR}*)*|{_PATH}|{_PCHAR}+(?:/{_PCHAR}*)*|)"
-    rf"(?://{_AUTHORITY}(?:/{_PCHAR}*)*|/(?:{_PCHAR}+(?:/{_PCHAR}*)*)?|{_PCHAR}+(?:/{_PCHAR}*)*|)"
-)
 _NO_SCHEME = rf"(?:(?:[{_UNRESERVED}{_SUB}@]|{_PCT})+(?:/{_PCHAR}*)*)"
 _RELATIVE = rf"(?://{_AUTHORITY}(?:/{_PCHAR}*)*|{_PATH}|{_NO_SCHEME}|)"
 _TAIL = rf"(?:\?(?:{_PCHAR}|[/?])*)?(?:#(?:{_PCHAR}|[/?])*)?"
@@ -79,7 +77,10 @@ FORMATS: Mapping[str, str] = {
         r"(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?"
         r"|T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))$"
     ),
-    "email": rf"^(?=[^@]{{1,64}}@|\")(?:{_ATEXT}+(?:\.{_ATEXT}+)*|{_QUOTED})@(?:{_HOSTNAME}|\[(?:{_IPV4}|IPv6:{_IPV6})\])$",
+    "email": (
+        rf"^(?=[^@]{{1,64}}@|\")(?:{_ATEXT}+(?:\.{_ATEXT}+)*|{_QUOTED})"
+        rf"@(?:{_HOSTNAME}|\[(?:{_IPV4}|IPv6:{_IPV6})\])$"
+    ),
     "hostname": rf"^(?=.{{1,253}}$){_HOSTNAME}$",
     "ipv4": f"^{_IPV4}$",
     "ipv6": f"^{_IPV6}$",

@@ -4,8 +4,8 @@ r"""Regular expressions of JSON Schema (ECMA 262 with the `u` flag) as a tree.
     -> Cat((Assert("start"), Set(((97, 97),)), Repeat(Set(((98, 99),)), 1, 2), Assert("end")))
 
 Characters are code points. Groups vanish, as nothing captures. Escapes that `u` forbids but that
-are common (`\-`, `\_`) stand for their character. Look-ahead is kept in the tree, but only a few places
-can use it; back-references, look-behind and unknown properties raise `Unsupported`.
+are common (`\-`, `\_`) stand for their character. Look-ahead is kept in the tree, but only a few
+places can use it; back-references, look-behind and unknown properties raise `Unsupported`.
 """
 
 import unicodedata
