@@ -29,7 +29,7 @@ from untemplate.loop.model import ModelItem, Reply, Request
 from untemplate.loop.replay import Renders, Replays, Seam, end_text
 from untemplate.loop.stream import in_thread
 from untemplate.message import JSON, FinishReason, Message, Tool, ToolCall, ToolChoice
-from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, TextDelta, deltas
+from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, Reader, TextDelta, deltas
 from untemplate.reader import Event as ReadEvent
 from untemplate.turn import Turn
 from untemplate.vocabulary import Vocabulary
@@ -132,15 +132,15 @@ class LocalModel:
             nonce=request.nonce,
             variables=self._variables,
         )
-        return _LoopTurn(turn, self._replays.seam(request, turn))
+        return _LoopTurn(turn, self._replays.seam(request, turn), request.nonce)
 
 
 @dataclass(slots=True)
 class _CallsRead:
     """Puts sealed calls together from what the reader tells."""
 
-    told: int = 0
-    """Characters of text that were told."""
+    text_end: int = 0
+    """Bytes up to the end of the last text that was told."""
     _open: dict[int, CallStart] = field(default_factory=dict[int, CallStart])
     _arguments: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
@@ -154,8 +154,8 @@ class _CallsRead:
                     self._arguments[index] = []
                 case ArgumentsDelta(index, text):
                     self._arguments[index].append(text)
-                case TextDelta(_, text):
-                    self.told += len(text)
+                case TextDelta(_, _, (_, end)):
+                    self.text_end = end
                 case _:
                     pass
             told.append(event)
@@ -175,8 +175,10 @@ class _LoopTurn:
     Also the point of a cut reply.
     """
 
-    def __init__(self, turn: Turn, seam: Seam | None) -> None:
+    def __init__(self, turn: Turn, seam: Seam | None, nonce: str) -> None:
         self._turn = turn
+        self._nonce = nonce
+        self._fed: list[bytes] = []
         self._seam = seam
         self._prompt: list[int] | None = None
         self._vocabulary: Vocabulary | None = None
@@ -215,14 +217,17 @@ class _LoopTurn:
         return self._turn.constraint(vocabulary)
 
     def feed(self, data: bytes) -> Sequence[ReadEvent]:
+        self._fed.append(data)
         return self._turn.feed(data)
 
     def finish(self, reason: FinishReason) -> Message:
-        """The message. At a limit a copy of the reader is closed, and the reader stays open."""
+        """The message. At a limit a second reader is closed, and that of the turn stays open."""
         if reason == "length":
-            message = self._turn.reader.snapshot().finish(reason)
-            text = message.reasoning_content + message.content
-            self.may_call = bool(message.tool_calls or text[self.calls.told :].strip())
+            written = b"".join(self._fed)
+            again = Reader(self._turn.grammar, nonce=self._nonce)
+            again.feed(written)
+            message = again.finish(reason)
+            self.may_call = bool(message.tool_calls or written[self.calls.text_end :].strip())
             return message
         self._is_closed = True
         return self._turn.finish(reason)

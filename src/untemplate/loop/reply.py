@@ -20,6 +20,7 @@ import string
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, replace
+from typing import cast
 
 from untemplate.budget.policy import is_sealed, repairs
 from untemplate.errors import EngineError
@@ -248,7 +249,9 @@ class ReplyReader:
 
 def _closing(stream: AsyncIterator[ModelItem]) -> AbstractAsyncContextManager[object]:
     """Closes what can be closed: an async generator, but not any iterator."""
-    return aclosing(stream) if isinstance(stream, AsyncGenerator) else nullcontext()
+    if isinstance(stream, AsyncGenerator):
+        return aclosing(cast("AsyncGenerator[ModelItem, None]", stream))
+    return nullcontext()
 
 
 def _may_go_on(reply: Reply) -> bool:
