@@ -16,6 +16,7 @@ from untemplate.grammar.export.listing import Frame, positional
 from untemplate.grammar.export.rules import (
     ANY,
     EMPTY,
+    NEVER,
     Characters,
     Lexeme,
     Literal,
@@ -58,7 +59,7 @@ class JsonNotation:
             self.space = book.shared("json-space", optional(blanks))
         self.colon = sequence(self.space, Literal(colon), self.space)
         self.members = Frame(EMPTY, sequence(self.space, Literal(comma), self.space), self.space)
-        self._named: dict[str, str] = {}
+        self._named: dict[str | Characters, str] = {}
 
     def enclosed(self, open_: str, inner: Node, close: str) -> Node:
         """The inner between brackets."""
@@ -66,11 +67,14 @@ class JsonNotation:
 
     def character(self, members: Characters) -> Node:
         """One of some characters, in every spelling; a single one has a rule."""
+        if not members.ranges:
+            return NEVER
         if members == ANY:
             return self._rule("json-character", json_character(ANY))
         single = one_of(members)
         if not isinstance(single, Literal):
-            return json_character(members)
+            first, last = members.ranges[0][0], members.ranges[-1][1]
+            return self._rule(f"chars-{first:X}-{last:X}", json_character(members), members)
         text = single.text
         name = text if text.isascii() and text.isalnum() else f"{ord(text):04X}"
         return self._rule(f"char-{name}", json_character(members))
@@ -114,19 +118,19 @@ class JsonNotation:
             )
         return Reference(self._named["json-value"])
 
-    def _rule(self, stem: str, node: Node) -> Node:
-        """A rule that refers to no rule still to be written."""
-        name = self._begun(stem)
+    def _rule(self, stem: str, node: Node, key: Characters | None = None) -> Node:
+        """A rule that refers to no rule still to be written; known by its stem or a key."""
+        name = self._begun(stem, key)
         if name is not None:
             self._book.rules[name] = node
-        return Reference(self._named[stem])
+        return Reference(self._named[key or stem])
 
-    def _begun(self, stem: str) -> str | None:
+    def _begun(self, stem: str, key: Characters | None = None) -> str | None:
         """The name of a new rule, known from now on; None if it is known already."""
-        if stem in self._named:
+        if (key or stem) in self._named:
             return None
-        self._named[stem] = self._book.reserve(stem)
-        return self._named[stem]
+        self._named[key or stem] = self._book.reserve(stem)
+        return self._named[key or stem]
 
 
 def quoted(inner: Node) -> Node:

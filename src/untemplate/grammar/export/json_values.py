@@ -10,7 +10,7 @@ when it is begun, so that recursion ends. Keys stand in declared order. What rul
 out and noted: an export is wider than the grammar, never narrower, but for the order of keys.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from untemplate.grammar.export.book import RuleBook
 from untemplate.grammar.export.cases import Case, cases
@@ -21,18 +21,17 @@ from untemplate.grammar.export.numbers import number_text
 from untemplate.grammar.export.rules import (
     ANY,
     MOST_REPEATS,
-    NEVER,
     Literal,
     Node,
     Reference,
     choice,
     sequence,
 )
-from untemplate.grammar.export.shapes import Member, array_shape, object_shape
-from untemplate.grammar.export.strings import constant, other_than, string_text
+from untemplate.grammar.export.shapes import Member, Other, array_shape, object_shape
+from untemplate.grammar.export.strings import constant, string_text
 from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import ANYTHING, Place, Typed
-from untemplate.grammar.schema_formula import Formula, leaves
+from untemplate.grammar.schema_atoms import ANYTHING, Place, Strings, Typed
+from untemplate.grammar.schema_formula import Formula, Not, conj, leaves
 
 __all__ = ["JsonValues", "place_of"]
 
@@ -113,19 +112,7 @@ class JsonValues:
         if len(shape.members) > 1 and self._book.options.key_order == "any":
             self._note(at, "narrower", "keys stand in declared order")
         members = [(self._pair(m, at), m.is_required) for m in shape.members]
-        extra: Node = NEVER
-        if shape.rest is not False:
-            names = [m.key for m in shape.members]
-            key: Node = self._notation.string
-            if names:
-                key = self._book.shared(
-                    f"{self._schemas.origin}{at[1:]}-key",
-                    quoted(
-                        other_than(names, self._notation.character, self._notation.character(ANY))
-                    ),
-                )
-            value = self.value(shape.rest, place_of(shape.rest, f"{at}/additionalProperties"))
-            extra = sequence(key, self._notation.colon, value)
+        extra = choice(*(self._other(o, shape.members, at) for o in shape.others))
         stem = f"{self._schemas.origin}{at[1:]}-rest"
         node = listed(
             members,
@@ -140,6 +127,21 @@ class JsonValues:
     def _pair(self, member: Member, at: str) -> Node:
         key = quoted(constant(member.key, self._notation.character))
         value = self.value(member.goal, place_of(member.goal, f"{at}/properties/{member.key}"))
+        return sequence(key, self._notation.colon, value)
+
+    def _other(self, other: Other, members: Sequence[Member], at: str) -> Node:
+        """A pair whose key is none of the members'."""
+        not_named = Not(Strings(tuple(m.key for m in members))) if members else True
+        wider = self._wider(at)
+        character = self._notation.character
+        keys = choice(
+            *(
+                quoted(string_text(case, character, character(ANY), wider))
+                for case in cases(conj(other.names, not_named), wider)
+            )
+        )
+        key = self._book.shared(f"{self._schemas.origin}{at[1:]}-key", keys)
+        value = self.value(other.goal, place_of(other.goal, f"{at}/additionalProperties"))
         return sequence(key, self._notation.colon, value)
 
     def _wider(self, at: str) -> Callable[[str], None]:

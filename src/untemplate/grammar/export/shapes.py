@@ -1,22 +1,23 @@
 r"""What a case of an object or an array asks for, whatever notation it is written in.
 
     (Properties((("n", Place("#/properties/n")),), (), rest=False), HasKey("n"))
-    -> ObjectShape((Member("n", Place("#/properties/n"), is_required=True),), rest=False, 0, None)
+    -> ObjectShape((Member("n", Place("#/properties/n"), is_required=True),), (), 0, None)
 
 Rules keep the order of keys and count, but can't compare two values; what needs that is left out.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from untemplate.grammar.export.cases import Case
+from untemplate.grammar.export.strings import is_string
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import (
     Contains,
     HasKey,
     Items,
     Keys,
+    Pattern,
     Properties,
     Schema,
     Size,
@@ -26,7 +27,7 @@ from untemplate.grammar.schema_atoms import (
 )
 from untemplate.grammar.schema_formula import All, Formula, Not, conj, disj
 
-__all__ = ["ArrayShape", "Member", "ObjectShape", "array_shape", "object_shape"]
+__all__ = ["ArrayShape", "Member", "ObjectShape", "Other", "array_shape", "object_shape"]
 
 Wider = Callable[[str], None]
 
@@ -42,12 +43,21 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """Keys that are not named: what they and their values are."""
+
+    names: Formula
+    """A formula over atoms of strings."""
+    goal: Formula
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectShape:
     """The keys of an object in their order, and how many there are."""
 
     members: tuple[Member, ...]
-    rest: Formula
-    """What values of other keys are; False: there are none."""
+    others: tuple[Other, ...]
+    """Which other keys there may be; any of these."""
     least: int
     most: int | None
 
@@ -94,7 +104,7 @@ def object_shape(case: Case, schemas: Schemas, wider: Wider) -> ObjectShape:
     sizes: list[Size] = []
     needed: dict[str, None] = {}
     barred: set[str] = set()
-    only: list[frozenset[str]] = []
+    names: Formula = True
     for atom in case:
         match atom:
             case Properties():
@@ -106,27 +116,23 @@ def object_shape(case: Case, schemas: Schemas, wider: Wider) -> ObjectShape:
             case Not(HasKey(key)):
                 barred.add(key)
             case Keys(schema):
-                found = _finite(schemas.typed(schema).string)
-                if found is None:
-                    wider("propertyNames is left out")
-                else:
-                    only.append(found)
+                names = conj(names, schemas.typed(schema).string)
             case Unchecked(keyword):
                 wider(f"{keyword} is left out")
             case _:
                 wider("a negated keyword is left out")
     least, most = _smallest(sizes)
-    rest = conj(*(_other(p, wider) for p in properties))
     keys = dict.fromkeys(k for p in properties for k, _ in p.named) | needed
-    if only:
-        allowed = frozenset[str].intersection(*only)
-        keys |= dict.fromkeys(sorted(allowed))
-        barred |= keys.keys() - allowed
-        rest = False
+    others = _others(properties, names, wider)
+    finite = _finite(names)
+    if finite is not None:
+        keys |= dict.fromkeys(finite)
+        others = ()
+    barred |= {k for k in keys if not is_string(names, k, wider)}
     members = tuple(
         Member(k, False if k in barred else _goal(k, properties, wider), k in needed) for k in keys
     )
-    return ObjectShape(members, rest, least, most)
+    return ObjectShape(members, others, least, most)
 
 
 def _smallest(sizes: Iterable[Size]) -> tuple[int, int | None]:
@@ -139,36 +145,37 @@ def _goal(key: str, properties: Iterable[Properties], wider: Wider) -> Formula:
     parts: list[Formula] = []
     for one in properties:
         own: list[Schema] = [schema for name, schema in one.named if name == key]
-        own += [schema for pattern, schema in one.patterns if _matches(pattern, key, wider)]
+        own += [
+            schema for pattern, schema in one.patterns if is_string(Pattern(pattern), key, wider)
+        ]
         parts += own or [one.rest]
     return conj(*parts)
 
 
-def _other(properties: Properties, wider: Wider) -> Formula:
-    """What the values of keys are that are not named."""
-    if not properties.patterns:
-        return properties.rest
-    wider("patternProperties: any other key may have a value of any of its patterns")
-    return disj(properties.rest, *(schema for _, schema in properties.patterns))
+def _others(properties: Iterable[Properties], names: Formula, wider: Wider) -> tuple[Other, ...]:
+    """Keys that are not named, and what their values are."""
+    patterned = [p for p in properties if p.patterns]
+    rest = conj(*(p.rest for p in properties if not p.patterns))
+    if not patterned:
+        return (Other(names, rest),) if rest is not False else ()
+    if len(patterned) == 1 and patterned[0].rest is False:
+        patterns = patterned[0].patterns
+        if len(patterns) > 1:
+            wider("a key that several patternProperties match may follow any one of them")
+        return tuple(Other(conj(names, Pattern(p)), conj(rest, schema)) for p, schema in patterns)
+    wider("any key may follow any of the patternProperties")
+    either = (disj(p.rest, *(schema for _, schema in p.patterns)) for p in patterned)
+    return (Other(names, conj(rest, *either)),)
 
 
-def _matches(pattern: str, key: str, wider: Wider) -> bool:
-    try:
-        return re.search(pattern, key) is not None
-    except re.error:
-        wider(f"the pattern {pattern} of patternProperties is left out")
-        return False
-
-
-def _finite(formula: Formula) -> frozenset[str] | None:
-    """The strings of which the formula is one, if it is just that."""
+def _finite(formula: Formula) -> tuple[str, ...] | None:
+    """Strings that hold all for which the formula holds, if such are listed in it."""
     match formula:
         case False:
-            return frozenset()
+            return ()
         case Strings(members):
-            return frozenset(members)
+            return members
         case All(parts):
-            found = [_finite(p) for p in parts]
-            return frozenset[str].intersection(*(f for f in found if f)) if all(found) else None
+            return next((f for f in map(_finite, parts) if f is not None), None)
         case _:
             return None

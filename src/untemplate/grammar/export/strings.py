@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from untemplate.grammar.export.cases import Case
+from untemplate.grammar.export.patterns import Expression, expression
 from untemplate.grammar.export.rules import (
     EMPTY,
     MOST_REPEATS,
@@ -24,15 +25,18 @@ from untemplate.grammar.export.rules import (
 )
 from untemplate.grammar.export.spelling import Spelling
 from untemplate.grammar.schema_atoms import Format, Length, Pattern, Strings
-from untemplate.grammar.schema_formula import Not
+from untemplate.grammar.schema_formula import Formula, Not, evaluate
+from untemplate.grammar.schema_regex import Unsupported
 
-__all__ = ["constant", "other_than", "string_text"]
+__all__ = ["constant", "is_string", "other_than", "string_text"]
 
 Wider = Callable[[str], None]
 
 
 def constant(text: str, spelling: Spelling) -> Node:
-    """The text, in every spelling."""
+    """The text, in every spelling; a lone surrogate has none."""
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        return NEVER
     return sequence(*(spelling(characters(c)) for c in text))
 
 
@@ -63,9 +67,12 @@ def string_text(case: Case, spelling: Spelling, anything: Node, wider: Wider) ->
     """
     members = _common(case)
     if members is not None:
-        return _constants(case, members, spelling, wider)
+        order = [m for a in case if isinstance(a, Strings) for m in a.members if m in members]
+        kept = (m for m in dict.fromkeys(order) if all(_holds(a, m, wider) for a in case))
+        return choice(*(constant(m, spelling) for m in kept))
     least, most = 0, None
     others: list[str] = []
+    patterns: list[Pattern | Format] = []
     for atom in case:
         match atom:
             case Length(low, high):
@@ -73,10 +80,19 @@ def string_text(case: Case, spelling: Spelling, anything: Node, wider: Wider) ->
                 most = high if most is None else most if high is None else min(most, high)
             case Not(Strings(excluded)):
                 others += excluded
-            case Pattern() | Format() | Not():
-                wider(f"{_keyword(atom)} is left out")
+            case Pattern() | Format():
+                patterns.append(atom)
+            case Not(part):
+                wider(f"the opposite of {_keyword(part)} is left out")
             case _:
                 pass
+    found = _first_pattern(patterns, spelling, wider)
+    if found is not None:
+        others = [o for o in others if all(_holds(p, o, wider) for p in patterns)]
+        within = found.within(least, most) if (least, most) != (0, None) else found
+        if others or within is None:
+            wider("what is asked beside a pattern is left out")
+        return (within or found).node(spelling, wider)
     if max(least, most or 0) > MOST_REPEATS:
         wider(f"lengths above {MOST_REPEATS} are not counted")
         least, most = min(least, MOST_REPEATS), None
@@ -87,21 +103,50 @@ def string_text(case: Case, spelling: Spelling, anything: Node, wider: Wider) ->
     return repeat(anything, least, most)
 
 
-def _constants(case: Case, members: set[str], spelling: Spelling, wider: Wider) -> Node:
-    """Those of the members in which every atom holds."""
-    left = members
-    for atom in case:
-        match atom:
-            case Length(low, high):
-                left = {m for m in left if low <= len(m) and (high is None or len(m) <= high)}
-            case Not(Strings(excluded)):
-                left = left - {*excluded}
-            case Pattern() | Format() | Not():
+def _first_pattern(
+    atoms: Sequence[Pattern | Format], spelling: Spelling, wider: Wider
+) -> Expression | None:
+    """The first pattern that rules can say."""
+    out: Expression | None = None
+    for atom in atoms:
+        try:
+            found = expression(atom)
+            if found is None:
+                continue
+            if out is None:
+                found.node(spelling, lambda _: None)
+                out = found
+                continue
+        except Unsupported:
+            pass
+        wider(f"{_keyword(atom)} is left out")
+    return out
+
+
+def _holds(atom: object, text: str, wider: Wider) -> bool:
+    """Whether the atom holds for a constant; True, and a note, where that can't be told."""
+    match atom:
+        case Length(low, high):
+            return low <= len(text) and (high is None or len(text) <= high)
+        case Strings(members):
+            return text in members
+        case Pattern() | Format():
+            try:
+                found = expression(atom)
+            except Unsupported:
                 wider(f"{_keyword(atom)} is left out")
-            case _:
-                pass
-    order = [m for a in case if isinstance(a, Strings) for m in a.members if m in left]
-    return choice(*(constant(m, spelling) for m in dict.fromkeys(order)))
+                return True
+            return found is None or found.is_match(text)
+        case Not(part):
+            if isinstance(part, Pattern | Format):
+                try:
+                    expression(part)
+                except Unsupported:
+                    wider(f"the opposite of {_keyword(part)} is left out")
+                    return True
+            return not _holds(part, text, wider)
+        case _:
+            return True
 
 
 def _keyword(atom: object) -> str:
@@ -110,10 +155,13 @@ def _keyword(atom: object) -> str:
             return "pattern"
         case Format(name):
             return f"format {name}"
-        case Not(part):
-            return f"the opposite of {_keyword(part)}"
         case _:
             return type(atom).__name__.lower()
+
+
+def is_string(formula: Formula, text: str, wider: Wider) -> bool:
+    """Whether the formula holds for a constant."""
+    return evaluate(formula, lambda atom: _holds(atom, text, wider))
 
 
 def _common(case: Case) -> set[str] | None:
