@@ -3,7 +3,7 @@
 import asyncio
 
 from untemplate.loop import ToolLoop
-from untemplate.testing.function_model import FunctionModel, written
+from untemplate.testing import FunctionModel, written
 
 USER = [{"role": "user", "content": "go"}]
 

@@ -12,7 +12,7 @@ import pytest
 from tool_loop import check_history, check_no_tasks, complete, once, script, statuses
 from untemplate.errors import RequestError
 from untemplate.loop import Decision, FolderLedger, MemoryLedger, ToolLoop, tool
-from untemplate.testing.function_model import written
+from untemplate.testing import written
 
 
 class Disk:
@@ -187,7 +187,7 @@ def test_ledgers(tmp_path):
 OTHER = """
 import asyncio, json, sys
 from untemplate.loop import FolderLedger, ToolLoop, tool
-from untemplate.testing.function_model import FunctionModel
+from untemplate.testing import FunctionModel
 
 @tool(effect="destructive")
 def remove(path: str):

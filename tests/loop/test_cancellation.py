@@ -22,7 +22,7 @@ from untemplate.loop import (
     tool,
 )
 from untemplate.message import Delta
-from untemplate.testing.function_model import FunctionModel, written
+from untemplate.testing import FunctionModel, written
 
 
 @tool(effect="read")
@@ -240,7 +240,7 @@ def test_a_slow_reader_slows_the_model_down():
 HANGING = """
 import asyncio, threading, time
 from untemplate.loop import ToolLoop, tool
-from untemplate.testing.function_model import FunctionModel, written
+from untemplate.testing import FunctionModel, written
 
 @tool(timeout_s=0.05)
 def hang(n: int):

@@ -8,7 +8,7 @@ import pytest
 from tool_loop import complete, play, script, statuses
 from untemplate.loop import Reply, Restarted, Text, ToolLoop, tool
 from untemplate.message import CallDelta, Delta, Diagnostic, ToolCall
-from untemplate.testing.function_model import FunctionModel, stream, written
+from untemplate.testing import FunctionModel, stream, written
 
 FULL = '{"to": "acct-99", "amount": 120}'
 

@@ -7,7 +7,7 @@ import pytest
 from tool_loop import USER, check_history, complete, script, statuses
 from untemplate.loop import Limits, ToolLoop
 from untemplate.message import ToolChoice, Usage
-from untemplate.testing.function_model import FunctionModel, stream, written
+from untemplate.testing import FunctionModel, stream, written
 
 
 def endless():

@@ -13,8 +13,7 @@ from serving import TEMPLATE
 from tool_loop import USER, check_history, check_no_tasks, complete, play, statuses
 from untemplate.errors import EngineError, RequestError
 from untemplate.loop import ArgumentDelta, Limits, LocalModel, Text, ToolLoop, ToolStarted, tool
-from untemplate.testing import ScriptedEngine
-from untemplate.testing.scripted_model import Cut, ScriptedModel
+from untemplate.testing import Cut, ScriptedEngine, ScriptedModel
 from untemplate.turn import ChatTemplate
 
 FIRST = {"to": 'a "b" </tool_call>', "amount": 120}

@@ -30,7 +30,7 @@ from untemplate.loop import (
     tool,
 )
 from untemplate.message import Delta, ToolCall, ToolChoice
-from untemplate.testing.function_model import FunctionModel, stream, written
+from untemplate.testing import FunctionModel, stream, written
 
 
 @tool(effect="read")

@@ -136,7 +136,7 @@ def test_a_call_that_is_cut_is_the_same_after_the_resume(local):
 
     whole = run(100)
     size = whole.usage.completion_tokens
-    for cut in (size // 3 + 1, size // 2, size - 2):
+    for cut in (size // 3 + 1, size - 2):
         step = run(cut)
         assert step.generations == -(-size // cut)
         assert step.message.raw == whole.message.raw

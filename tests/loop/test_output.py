@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from tool_loop import complete, script
 from untemplate.errors import RequestError, SchemaError
 from untemplate.loop import Limits, ToolLoop, tool
-from untemplate.testing.function_model import written
+from untemplate.testing import written
 
 SCHEMA = {
     "type": "object",
