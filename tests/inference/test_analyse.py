@@ -4,6 +4,7 @@ import pytest
 
 from corpus import template_source
 from dialects import CODER, DEEPSEEK, HERMES, NEMO, QWEN3
+from untemplate.errors import DialectError
 from untemplate.inference import analyse
 from untemplate.inference.store import load
 from untemplate.template.rendering import CompiledTemplate
@@ -108,3 +109,8 @@ def test_what_is_damaged_in_a_cache_is_made_again():
     memory = Damaged()
     assert analysis_of("Qwen3-Coder", seed=72, cache=memory).proof.checks
     assert len(memory) == 1
+
+
+def test_a_file_that_is_no_chat_template_is_refused():
+    with pytest.raises(DialectError, match="is it a chat template"):
+        analyse(CompiledTemplate('{"a": 1}'))

@@ -111,6 +111,10 @@ def _analyse(template: CompiledTemplate, seed: int, messages: int) -> Analysis:
         dialect, source = merge(dialect, given), given.name
     if "call" not in dialect.blocks:
         dialect, source = add_calls(dialect, generic()), "generic"
+    if not any(prompt.openings for prompt in dialect.prompts):
+        raise DialectError(
+            "it writes nothing of what an assistant says; is it a chat template?", place="template"
+        )
     capabilities = examiner.capabilities
     proof = prove(template, dialect, capabilities, seed=seed, messages=messages)
     notes += tuple(f"{what}: {why}" for what, why in examiner.refusals.items())
