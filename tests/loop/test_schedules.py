@@ -12,7 +12,7 @@ import json
 import random
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -109,7 +109,15 @@ def make_tools(rng, world):
     return [make(effect, kind, rng.random() < 0.2) for effect, kind in kinds]
 
 
-def make_call(rng, numbers, index, tools):
+def make_call(rng, numbers, index, tools, made):
+    """A call, or one that was made before; `made` keeps them."""
+    if made and rng.random() < 0.15:
+        return replace(rng.choice(made), index=index)
+    made.append(new_call(rng, numbers, index, tools))
+    return made[-1]
+
+
+def new_call(rng, numbers, index, tools):
     roll = rng.random()
     name = "nothing" if roll < 0.05 else rng.choice(tools).name
     number = rng.choice([next(numbers), next(numbers), rng.randrange(1, 5)])
@@ -128,10 +136,11 @@ def make_call(rng, numbers, index, tools):
 
 
 def make_model(rng, tools):
-    numbers = itertools.count(10)
+    numbers, made = itertools.count(10), []
 
     async def reply(request):
-        calls = [make_call(rng, numbers, i, tools) for i in range(rng.choice([0, 1, 2, 3, 6, 20]))]
+        size = rng.choice([0, 1, 2, 3, 6, 20])
+        calls = [make_call(rng, numbers, i, tools, made) for i in range(size)]
         if request.choice.mode == "none":
             calls = []
         same_id = rng.random() < 0.2
@@ -149,10 +158,10 @@ def make_model(rng, tools):
 
 def make_script(rng, tools):
     """Raw text in a real dialect, cut at random bytes; what comes after a cut may go on with it."""
-    numbers = itertools.count(10)
-    script = []
+    numbers, made, script = itertools.count(10), [], []
     for _ in range(15):
-        calls = [make_call(rng, numbers, i, tools) for i in range(rng.choice([0, 1, 2, 3, 6]))]
+        size = rng.choice([0, 1, 2, 3, 6])
+        calls = [make_call(rng, numbers, i, tools, made) for i in range(size)]
         text = "so\n" + "\n".join(
             f'<tool_call>\n{{"name": "{c.name}", "arguments": {c.arguments}}}\n</tool_call>'
             for c in calls

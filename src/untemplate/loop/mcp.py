@@ -141,7 +141,7 @@ class McpTools:
         except Exception as error:  # noqa: BLE001 - raised again in the task that entered
             if not ready.done():
                 known = error if isinstance(error, RequestError) else None
-                place = str(self._target)[:200]
+                place = str(getattr(self._target, "command", self._target))[:200]
                 ready.set_exception(known or EngineError(f"no MCP server: {error}", place=place))
 
     def _made(self, client: _Client, described: _Described) -> HostTool:
