@@ -9,7 +9,7 @@ from copy import deepcopy
 
 import pytest
 
-from tool_loop import check_history, check_no_tasks, complete, once, script, statuses
+from tool_loop import USER, check_history, check_no_tasks, complete, once, script, statuses
 from untemplate.errors import RequestError
 from untemplate.loop import Decision, FolderLedger, MemoryLedger, ToolLoop, tool
 from untemplate.testing import written
@@ -78,6 +78,19 @@ def test_an_approver_that_fails_has_not_approved():
 
     result = complete(ToolLoop(once(*CALLS), disk.tools(), approve=approve))
     assert statuses(result) == ["ok", "denied", "denied"]
+    assert disk.gone == []
+
+
+def test_an_approver_that_is_interrupted_interrupts_the_run():
+    disk = Disk()
+
+    def approve(request):
+        raise KeyboardInterrupt
+
+    run = ToolLoop(once(*CALLS), disk.tools(), approve=approve).run(USER)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(run.complete())
+    check_history(run.result.messages)
     assert disk.gone == []
 
 

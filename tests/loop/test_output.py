@@ -92,6 +92,13 @@ def test_the_limit_on_steps_holds():
     assert (result.reason, result.text) == ("steps", "a")
 
 
+def test_the_last_answer_at_a_limit_counts():
+    model = script(written(("look", {"city": "Oslo"})), '{"city": "Oslo", "degrees": 12}')
+    limits = Limits(steps=1, final_answer=True)
+    result = complete(ToolLoop(model, [look], output=SCHEMA, limits=limits))
+    assert (result.reason, result.output) == ("steps", {"city": "Oslo", "degrees": 12})
+
+
 def test_bad_forms_are_refused_at_the_door(monkeypatch):
     class Opaque: ...
 

@@ -24,7 +24,6 @@ from untemplate.loop.execution import Runner
 from untemplate.loop.history import assistant_message, tool_message, used_ids
 from untemplate.loop.model import Chat, ChatMessage, Request
 from untemplate.loop.outcome import Outcome
-from untemplate.loop.output import Value
 from untemplate.loop.reply import ReplyReader, Written, is_cut
 from untemplate.loop.result import Reason, RunResult, StepRecord, total
 from untemplate.loop.resumption import Resumption
@@ -121,7 +120,8 @@ class Driver:
             if reason is None:
                 choice = ToolChoice("none")
         if reason in ("steps", "calls", "loop") and self._settings.limits.final_answer:
-            await self._next_step(ToolChoice("none"))
+            record = await self._next_step(ToolChoice("none"))
+            self._read_output(record.message)
         return reason
 
     def _limit(self) -> Reason | None:
@@ -135,19 +135,25 @@ class Driver:
 
     def _judge(self, message: Message) -> Reason | None:
         """Whether a reply without calls ends the run; None: the model is asked again."""
-        output = self._settings.output
         if is_cut(message):
             return "cut"
-        if output is None:
-            return "answer"
-        read = output.read(message.content)
-        if isinstance(read, Value):
-            self._output = read.value
+        problem = self._read_output(message)
+        if problem is None:
             return "answer"
         self._output_tries += 1
         if self._output_tries >= _OUTPUT_TRIES:
             return "output"
-        self._chat.append({"role": "user", "content": feedback.invalid_output(read)})
+        self._chat.append({"role": "user", "content": feedback.invalid_output(problem)})
+        return None
+
+    def _read_output(self, message: Message) -> str | None:
+        """Take the value that an answer spells, if one is wanted; else what is wrong with it."""
+        if self._settings.output is None:
+            return None
+        read = self._settings.output.read(message.content)
+        if isinstance(read, str):
+            return read
+        self._output = read.value
         return None
 
     def _spent(self) -> int:
@@ -289,6 +295,8 @@ class Driver:
                 _log.exception("the approver failed on %s (%s)", request.name, request.id)
                 return Decision(approved=False, reason="nobody could be asked")
             if isinstance(given, Raised):
+                if isinstance(given.error, KeyboardInterrupt):
+                    self._runner.interrupt = given.error
                 _log.error("the approver failed on %s", request.name, exc_info=given.error)
                 return Decision(approved=False, reason="nobody could be asked")
             return as_decision(cast("bool | Decision", given))
