@@ -60,5 +60,6 @@ def _text(node, text, at, rules):
                     if way.closer.startswith(hit) and text.startswith(rest, end):
                         yield from ends(way.node, text, end + len(rest), rules)
             return
-        if node.rest != NEVER:
+        long_enough = end - at >= node.least and (node.most is None or end - at <= node.most)
+        if node.rest != NEVER and long_enough:
             yield from ends(node.rest, text, end, rules)

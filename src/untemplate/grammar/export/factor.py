@@ -7,6 +7,7 @@ beginning; a lexer that reads by longest match needs it, for it never comes back
 """
 
 from collections.abc import Sequence as Items
+from dataclasses import replace
 
 from untemplate.grammar.export.rules import (
     EMPTY,
@@ -39,9 +40,9 @@ def _factored(node: Node) -> Node:
             return sequence(*map(_factored, items))
         case Repeat(item, least, most):
             return repeat(_factored(item), least, most)
-        case Text(avoid, exits, rest):
+        case Text(_, exits, rest):
             ways = tuple(Exit(e.closer, _factored(e.node)) for e in exits)
-            return Text(avoid, ways, _factored(rest))
+            return replace(node, exits=ways, rest=_factored(rest))
         case _:
             return node
 

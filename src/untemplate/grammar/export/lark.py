@@ -18,12 +18,12 @@ their texts to ids: in literals they are written by id, and free text never hold
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from untemplate.grammar.export.factor import factored
 from untemplate.grammar.export.rules import (
     EMPTY,
-    NEVER,
     Characters,
     Choice,
     Lexeme,
@@ -130,24 +130,36 @@ class _Printer:
         return " ".join(out)
 
     def _text(self, text: Text) -> Iterator[str]:
-        run = self._name(text, "text", upper=True)
+        run = self._name(replace(text, exits=(), rest=EMPTY), "text", upper=True)
         avoid = "|".join(_regex(a) for a in text.avoid)
-        whole = "/(?s:.*)/"
+        times = _times(text.least, text.most)
+        whole = f"/(?s:.{times})/"
         self._lines[run] = f"{whole} & ~/(?s:.*)({avoid})(?s:.*)/" if avoid else whole
         for mark in text.avoid:
             ways = [e for e in text.exits if e.closer.startswith(mark)]
-            if not ways:
-                continue
-            after = [self._after(e.closer.removeprefix(mark), e.node) for e in ways]
-            if mark in self._special:
-                until = f"{run} <[{self._special[mark]}]>"
-            else:
-                until = self._name(Text((mark,), (), text), "until")
-                self._lines[f"{until}[lazy]"] = f"{run} {_string(mark)}"
-            yield f"{until} ({' | '.join(after)})"
-        if text.rest != NEVER:
-            rest = self._one(text.rest, lexical=False)
-            yield run if text.rest == EMPTY else f"{run} {rest}"
+            if ways:
+                after = [self._after(e.closer.removeprefix(mark), e.node) for e in ways]
+                yield f"{self._until(run, mark)} ({' | '.join(after)})"
+        match text.rest:
+            case Choice(()):
+                return
+            case Literal(""):
+                yield run
+            case Literal(closer) | Sequence((Literal(closer), *_)):
+                # The text may hold the beginning of its closer, so both are one lexeme.
+                behind = text.rest.items[1:] if isinstance(text.rest, Sequence) else ()
+                rest = "".join(f" {self._symbol(n, lexical=False)}" for n in behind)
+                yield self._until(run, closer) + rest
+            case rest:
+                yield f"{run} {self._symbol(rest, lexical=False)}"
+
+    def _until(self, run: str, closer: str) -> str:
+        """A text up to its closer, as one lexeme; or two, if the closer is a token."""
+        if closer in self._special:
+            return f"{run} <[{self._special[closer]}]>"
+        name = self._name(Sequence((Reference(run), Literal(closer))), "until")
+        self._lines[f"{name}[lazy]"] = f"{run} {_string(closer)}"
+        return name
 
     def _after(self, literal: str, node: Node) -> str:
         return f"{self._literal(literal)} {self._symbol(node, lexical=False)}"

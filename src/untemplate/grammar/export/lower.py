@@ -14,6 +14,7 @@ and the rest, unless it may end sooner.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from untemplate.grammar.export.automaton import Found, State, search
 from untemplate.grammar.export.rules import (
@@ -30,6 +31,7 @@ from untemplate.grammar.export.rules import (
     characters,
     choice,
     complement,
+    one_of,
     repeat,
     sequence,
 )
@@ -110,6 +112,8 @@ class _Lowering:
         return Reference(name)
 
     def _text(self, text: Text) -> Reference:
+        if (text.least, text.most) != (0, None):
+            return self._counted(text)
         states = search(text.avoid)
         names = [self._name(f"{self._rule}-text") for _ in states]
         rest = self._shared(text.rest, f"{self._rule}-rest")
@@ -128,21 +132,38 @@ class _Lowering:
             )
 
         for name, state in zip(names, states, strict=True):
-            self.rules[name] = choice(
-                *_moves(state, names[0], move), *([rest] if rest != NEVER else [])
-            )
+            self.rules[name] = choice(*_moves(state, move), rest)
         return Reference(names[0])
 
+    def _counted(self, text: Text) -> Reference:
+        """One rule for each state and each number of characters, as far as the number matters."""
+        states = search(text.avoid)
+        enough = text.least if text.most is None else text.most
+        rest = self._shared(text.rest, f"{self._rule}-rest")
+        names = {
+            (state, count): self._name(f"{self._rule}-text")
+            for count in range(enough + 1)
+            for state in range(len(states))
+        }
 
-def _moves(state: State, start: str, move: Callable[[int | Found], Node]) -> Iterator[Node]:
+        def move(target: int | Found, count: int) -> Node:
+            if isinstance(target, Found) or count == text.most:
+                return NEVER
+            return Reference(names[target, min(count + 1, enough)])
+
+        for (state, count), name in names.items():
+            moves = _moves(states[state], partial(move, count=count))
+            self.rules[name] = choice(*moves, *([rest] if count >= text.least else []))
+        return Reference(names[0, 0])
+
+
+def _moves(state: State, move: Callable[[int | Found], Node]) -> Iterator[Node]:
     """One option for each place where a character leads, the most common first."""
-    by_target: dict[int | Found, list[str]] = {}
+    by_target: dict[int | Found, list[str]] = {0: []}
     for character, target in state.moves:
         by_target.setdefault(target, []).append(character)
-    other = complement(characters(c for c, _ in state.moves))
-    yield sequence(other, Reference(start))
     for target, members in by_target.items():
-        node = move(target)
-        if node != NEVER:
-            found = characters(members)
-            yield sequence(Literal(members[0]) if len(members) == 1 else found, node)
+        found = characters(members)
+        if target == 0:
+            found = complement(characters(c for c, to in state.moves if to != 0))
+        yield sequence(one_of(found), move(target))

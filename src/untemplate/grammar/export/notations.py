@@ -29,7 +29,7 @@ from untemplate.dialect import (
 )
 from untemplate.grammar import nodes
 from untemplate.grammar.export.book import RuleBook
-from untemplate.grammar.export.cases import cases
+from untemplate.grammar.export.cases import Case, cases
 from untemplate.grammar.export.json_text import JsonNotation
 from untemplate.grammar.export.json_values import JsonValues, place_of
 from untemplate.grammar.export.listing import Frame, listed, positional
@@ -38,10 +38,15 @@ from untemplate.grammar.export.rules import (
     ANY,
     EMPTY,
     NEVER,
+    Characters,
+    Choice,
     Exit,
+    Lexeme,
     Literal,
     Node,
     Reference,
+    Repeat,
+    Sequence,
     Text,
     choice,
     repeat,
@@ -51,12 +56,14 @@ from untemplate.grammar.export.shapes import array_shape, object_shape
 from untemplate.grammar.export.spelling import Spelling, escaped_character, raw_character
 from untemplate.grammar.export.strings import string_text
 from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import NOTHING, Strings, Typed, Whole, any_of
+from untemplate.grammar.schema_atoms import NOTHING, Length, Strings, Typed, Whole, any_of
 from untemplate.grammar.schema_formula import Formula, conj, neg
 
 __all__ = ["value_rules"]
 
 E = TypeVar("E", Items, Pairs)
+_MOST_COUNTED = 10_000
+"""Most states of a counted raw text."""
 
 
 def value_rules(book: RuleBook, node: nodes.Value) -> Node:
@@ -103,7 +110,7 @@ class _Writer:
             case Notation(name):
                 return self.typed(typed, setting.scope[name], setting)
             case Raw():
-                return self._raw(typed, setting)
+                return self._raw(typed, "", "", setting)
             case Escaped(escapes):
                 return self._escaped(typed, escaped_character(escapes), setting)
             case Python():
@@ -203,33 +210,44 @@ class _Writer:
     def _form(self, written: Written, typed: Typed, key: str, setting: _Setting) -> Node:
         before, after = (t.replace(KEY_IN_LITERAL, key) for t in (written.before, written.after))
         setting = replace(setting, following=after or setting.following)
-        if isinstance(written.encoding, Raw) and not isinstance(typed.string, Strings):
-            text = self._raw(typed, setting, ends=bool(after))
-            return sequence(Literal(before.rstrip()), text)
-        return sequence(
-            Literal(before), self.typed(typed, written.encoding, setting), Literal(after)
-        )
+        if isinstance(written.encoding, Raw):
+            return self._raw(typed, before, after, setting)
+        value = self.typed(typed, written.encoding, setting)
+        return sequence(Literal(before), value, Literal(after))
 
-    def _raw(self, typed: Typed, setting: _Setting, *, ends: bool = False) -> Node:
-        """Text up to its closer; with `ends` the closer belongs to it."""
-        if isinstance(typed.string, Strings):
-            return string_text(
-                (typed.string,),
-                raw_character,
-                ANY,
-                self._wider(setting.at),
-            )
-        if typed.string is not True:
-            self._note(
-                setting.at, "wider", "only constants and plain strings are exact in raw text"
-            )
-        closer = setting.following.lstrip() or setting.following
-        mark = closer.rstrip() or closer
-        if not mark:
-            return repeat(ANY, 0, None)
-        if ends:
-            return Text((mark,), (Exit(closer, EMPTY),), NEVER)
-        return Text((mark,), (), EMPTY)
+    def _raw(self, typed: Typed, before: str, after: str, setting: _Setting) -> Node:
+        """A string as it is between two literals; it never holds the mark of what follows it."""
+        closer = after or setting.following
+        mark = closer.strip() or closer
+        if typed.string is True:
+            # The text itself may hold the space of the literals, or not.
+            after = after.lstrip() or after
+            way = (Exit(after, EMPTY),) if after else ()
+            rest = NEVER if after else EMPTY
+            return sequence(Literal(before.rstrip()), Text((mark,) if mark else (), way, rest))
+        wider = self._wider(setting.at)
+        options = (self._raw_case(c, mark, after, wider) for c in cases(typed.string, wider))
+        return sequence(Literal(before), choice(*options))
+
+    def _raw_case(self, case: Case, mark: str, after: str, wider: Callable[[str], None]) -> Node:
+        """A string of a case, and the literal after it."""
+        end = Literal(after)
+        avoid = (mark,) if mark else ()
+        if any(isinstance(a, Strings) for a in case):
+            kept = tuple(_without(a, mark) if isinstance(a, Strings) else a for a in case)
+            return sequence(string_text(kept, raw_character, ANY, wider), end)
+        if all(isinstance(a, Length) for a in case):
+            least = max((a.least for a in case if isinstance(a, Length)), default=0)
+            bounds = [a.most for a in case if isinstance(a, Length) and a.most is not None]
+            most = min(bounds, default=None)
+            if len(mark) * max(least, most or 0) <= _MOST_COUNTED:
+                return Text(avoid, (), end, least, most)
+        missing: list[str] = []
+        node = string_text(case, raw_character, ANY, missing.append)
+        if mark and not missing and any(not _may_hold(node, c) for c in mark):
+            return Lexeme(sequence(node, end))
+        wider("what is asked of raw text is left out")
+        return Text(avoid, (), end)
 
     def _escaped(self, typed: Typed, spelling: Spelling, setting: _Setting) -> Node:
         """A string whose characters are replaced where they could be taken for what follows."""
@@ -243,6 +261,26 @@ class _Writer:
 
     def _note(self, at: str, effect: Effect, message: str) -> None:
         self._book.notes.add(self._schemas.origin, at, effect, message)
+
+
+def _without(atom: Strings, mark: str) -> Strings:
+    """The constants that don't hold the mark."""
+    return Strings(tuple(m for m in atom.members if not mark or mark not in m))
+
+
+def _may_hold(node: Node, character: str) -> bool:
+    """Whether a text of the node, which refers to no rule, may hold the character."""
+    match node:
+        case Literal(text):
+            return character in text
+        case Characters(ranges):
+            return any(first <= ord(character) <= last for first, last in ranges)
+        case Sequence(items) | Choice(items):
+            return any(_may_hold(i, character) for i in items)
+        case Repeat(item):
+            return _may_hold(item, character)
+        case _:
+            return True
 
 
 def _of_kind(typed: Typed, kind: JsonType) -> Typed:

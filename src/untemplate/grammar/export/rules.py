@@ -13,7 +13,7 @@ joined, and what can't be written (`NEVER`) takes with it whatever needs it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 __all__ = [
@@ -101,12 +101,15 @@ class Text:
     """Any characters up to the first occurrence of a string to avoid.
 
     There an exit whose closer begins so goes on; without such an exit the text can't be written.
-    Text in which none occurs is followed by `rest`.
+    Text in which none occurs is followed by `rest`. A text without exits may have a length: `least`
+    to `most` characters before `rest`.
     """
 
     avoid: tuple[str, ...]
     exits: tuple[Exit, ...]
     rest: "Node"
+    least: int = 0
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +250,9 @@ def _inlined(node: Node, short: Rules) -> Node:
             return repeat(_inlined(item, short), least, most)
         case Lexeme(item):
             return Lexeme(_inlined(item, short))
-        case Text(avoid, exits, rest):
+        case Text(_, exits, rest):
             ways = tuple(Exit(e.closer, _inlined(e.node, short)) for e in exits)
-            return Text(avoid, ways, _inlined(rest, short))
+            return replace(node, exits=ways, rest=_inlined(rest, short))
         case _:
             return node
 
@@ -288,15 +291,14 @@ def _without(node: Node, productive: set[str]) -> Node:
             if not _ends(item, productive):
                 return EMPTY
             return repeat(_without(item, productive), least, most)
-        case Text(avoid, exits, rest):
+        case Text(_, exits, rest):
             kept = tuple(
                 Exit(e.closer, _without(e.node, productive))
                 for e in exits
                 if _ends(e.node, productive)
             )
-            return Text(
-                avoid, kept, _without(rest, productive) if _ends(rest, productive) else NEVER
-            )
+            rest = _without(rest, productive) if _ends(rest, productive) else NEVER
+            return replace(node, exits=kept, rest=rest)
         case Lexeme(item):
             return Lexeme(_without(item, productive))
         case _:

@@ -1,0 +1,185 @@
+"""Law 11: mask and exports are one language, judged by the engines that the exports are for."""
+
+import gzip
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+from tests import dialects
+from tests.corpus import corpus_dir, template_source
+from tests.grammar.peer_llama import END, GbnfEngine
+from tests.grammar.peer_llguidance import LarkEngine
+from tests.grammar.peer_xgrammar import EbnfEngine
+
+from untemplate.constrain import compile_grammar
+from untemplate.dialect import Hole
+from untemplate.grammar import GrammarOptions, build_grammar
+from untemplate.message import Tool, ToolChoice
+from untemplate.vocabulary import byte_vocabulary
+
+ENGINES = {"gbnf": GbnfEngine, "lark": LarkEngine, "ebnf": EbnfEngine}
+DECLARED = GrammarOptions(key_order="declared")
+VOCABULARY = byte_vocabulary(["<end>"], eos="<end>")
+
+
+class OurEngine:
+    """The mask, byte by byte, with the face of the other engines."""
+
+    def __init__(self, grammar):
+        self._compiled = compile_grammar(grammar, VOCABULARY)
+        self.reset()
+
+    def reset(self):
+        self._constraint = self._compiled.constraint()
+
+    def feed(self, byte):
+        return self._constraint.advance(byte)
+
+    def allowed(self):
+        row = np.zeros(self._constraint.words, np.int32)
+        self._constraint.fill(row)
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+        return np.flatnonzero(bits[: END + 1]).tolist()
+
+    def accepts(self, data):
+        self.reset()
+        return all(map(self.feed, data)) and self.feed(END)
+
+
+def drawn(engine, rng, words, most=600):
+    """A text that the engine lets end, mostly made of words that matter here; None: too long."""
+    engine.reset()
+    out = bytearray()
+    wanted = b""
+    while len(out) < most:
+        allowed = engine.allowed()
+        if END in allowed and (allowed == [END] or rng.random() < 0.2):
+            return bytes(out)
+        if not wanted and rng.random() < 0.2:
+            wanted = rng.choice(words)
+        if wanted and wanted[0] in allowed:
+            byte, wanted = wanted[0], wanted[1:]
+        else:
+            wanted = b""
+            plain = [b for b in allowed if 0x20 <= b < 0x7F or b == 0x0A]
+            rare = rng.random() < 0.03 or not plain
+            byte = rng.choice([b for b in allowed if b < END] if rare else plain)
+        assert engine.feed(byte)
+        out.append(byte)
+    return None
+
+
+def changed(text, rng):
+    """The text with one byte changed, added, left out or doubled."""
+    at = rng.randrange(len(text)) if text else 0
+    byte = bytes([rng.choice(b' \n"{}[],:0a<>\\/|-.eE')])
+    kept = rng.choice([text[at : at + 1], b""])
+    return (
+        text[:at] + byte + kept + text[at + 1 :]
+        if rng.random() < 0.6
+        else text[:at] + text[at + 1 :]
+    )
+
+
+def is_comparable(text):
+    """llama.cpp takes overlong UTF-8 and ends its strings at NUL: no model's text has either."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in text
+
+
+def literals(value):
+    """Every text inside a part of a dialect."""
+    match value:
+        case Hole():
+            return
+        case str():
+            if value:
+                yield value
+        case tuple():
+            for item in value:
+                yield from literals(item)
+        case Mapping():
+            for item in value.values():
+                yield from literals(item)
+        case _ if is_dataclass(value):
+            for field in fields(value):
+                yield from literals(getattr(value, field.name))
+
+
+def check(grammar, notation, *, texts, changes, seed=0):
+    """Draws texts on both sides, changes them, and has both sides judge."""
+    rng = random.Random(seed)
+    export = getattr(grammar, notation)()
+    assert export.notes == ()
+    ours = OurEngine(grammar)
+    words = list({w.encode() for w in literals(grammar.dialect.blocks)})
+    words += [e.literal.encode() for e in grammar.dialect.edges if e.literal]
+    words += [t.name.encode() for t in grammar.tools]
+    words += [k.encode() for t in grammar.tools for k in t.parameters.get("properties", {})]
+    with ENGINES[notation](export.text) as theirs:
+        found = []
+        for source, judge in ((ours, theirs), (theirs, ours)):
+            for _ in range(texts):
+                text = drawn(source, rng, words)
+                if text is not None and is_comparable(text):
+                    assert judge.accepts(text), (type(judge).__name__, "refuses", text)
+                    found.append(text)
+        assert found
+        for _ in range(changes):
+            text = changed(rng.choice(found), rng)
+            if is_comparable(text):
+                assert ours.accepts(text) == theirs.accepts(text), text
+
+
+def bfcl_tools():
+    path = corpus_dir() / "schemas/bfcl.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        entries = [json.loads(line) for line in lines]
+    return [Tool(e["name"], parameters=e["schema"]) for e in entries]
+
+
+def some_tools(seed):
+    by_name = {t.name: t for t in random.Random(seed).sample(bfcl_tools(), 6)}
+    return tuple(by_name.values())
+
+
+@pytest.mark.parametrize("notation", ENGINES)
+@pytest.mark.parametrize("name", dialects.ALL)
+def test_law_11_one_language(name, notation):
+    dialect = dialects.ALL[name]
+    for seed, mode in enumerate(["auto", "required"]):
+        choice = ToolChoice(mode)
+        grammar = build_grammar(dialect, some_tools(seed), choice, options=DECLARED)
+        check(grammar, notation, texts=10, changes=100, seed=seed)
+
+
+def templates():
+    return sorted(p.stem for p in (corpus_dir() / "templates").glob("*.jinja"))
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("notation", ENGINES)
+def test_law_11_for_every_template(notation):
+    from untemplate.inference import analyse
+    from untemplate.template import CompiledTemplate
+
+    tools = bfcl_tools()
+    for number, name in enumerate(templates()):
+        template = CompiledTemplate(template_source(name), bos_token="<s>", eos_token="</s>")
+        dialect = analyse(template).dialect
+        for prompt in dialect.prompts:
+            some = random.Random(number).sample(tools, 12)
+            grammar = build_grammar(
+                dialect,
+                list({t.name: t for t in some}.values()),
+                ToolChoice(random.Random(number).choice(["auto", "required"])),
+                prompt=prompt,
+                options=DECLARED,
+            )
+            check(grammar, notation, texts=200, changes=2000, seed=number)
