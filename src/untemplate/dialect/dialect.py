@@ -202,6 +202,8 @@ class History:
     """What only history writes between two blocks: one turn as two, say."""
     after: str = ""
     """What the template writes behind the stop of every turn: the header of the next."""
+    calls_max: int | None = None
+    """Most calls in one turn of history; a model may write more."""
     gaps: tuple[Loss, ...] = ()
     """Turns that the template writes in a way that contradicts how it writes the others."""
     blank: tuple[Field, ...] = ()
@@ -237,7 +239,7 @@ class Dialect:
     stops: tuple[str, ...]
     """Texts that end the turn; the first is what the template writes."""
     calls_max: int | None = None
-    """Most calls in one turn; None: any number."""
+    """Most calls that a model may write in one turn; None: any number."""
     history: tuple[History, ...] = ()
     """A place that is not listed is written as the one that is most like it: see `place`."""
     written: Mapping[str, CallBlock] = field(default_factory=dict[str, CallBlock])

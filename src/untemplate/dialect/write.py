@@ -59,7 +59,7 @@ def write_turn(
     if message.tool_calls:
         has.append("calls")
     frames = [f for f in history.frames if set(f.has) == set(has)]
-    count = len(message.tool_calls)
+    count = len(message.tool_calls[: history.calls_max])
     frame = next((f for f in frames if f.calls == count), None)
     frame = frame or next((f for f in frames if f.calls is None), None)
     if frame is None:
@@ -67,7 +67,8 @@ def write_turn(
             f"history has no turn with {' and '.join(has) or 'nothing'}", place="dialect"
         )
     first = earlier_calls if history.counts_earlier_calls else 0
-    return history.header + _write_frame(dialect, frame, texts, message.tool_calls, first)
+    calls = message.tool_calls[: history.calls_max]
+    return history.header + _write_frame(dialect, frame, texts, calls, first)
 
 
 def _is_blank(name: Field, text: str, blank: tuple[Field, ...]) -> bool:
@@ -91,13 +92,17 @@ def _write_frame(
     return "".join(out)
 
 
-def write_calls(dialect: Dialect, name: str, calls: Sequence[ToolCall], first: int = 0) -> str:
+def write_calls(
+    dialect: Dialect,
+    name: str,
+    calls: Sequence[ToolCall],
+    first: int = 0,
+) -> str:
     """A run of calls, without what stands before the first and after the last."""
     block = dialect.written.get(name) or dialect.blocks[name]
     assert isinstance(block, CallBlock)
     between = next((e.literal for e in dialect.edges if e.source == e.target == name), "")
-    most = len(calls) if dialect.calls_max is None else dialect.calls_max
-    return between.join(_write_call(block, c, first + n) for n, c in enumerate(calls[:most]))
+    return between.join(_write_call(block, c, first + n) for n, c in enumerate(calls))
 
 
 def _write_call(block: CallBlock, call: ToolCall, number: int) -> str:

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from untemplate.dialect import Before, Dialect, History, Hole, fill, generic, given_for
+from untemplate.dialect import Before, CallBlock, Dialect, History, Hole, fill, generic, given_for
 from untemplate.errors import DialectError, UntemplateError
 from untemplate.inference.calls import CallShape, learn_calls
 from untemplate.inference.examine import Examiner, Obstacle
@@ -44,7 +44,8 @@ class Analysis:
     capabilities: Capabilities
     proof: Proof
     source: str
-    """`inferred`, or the name of the written-down dialect that was added, or `generic`."""
+    """`inferred`, and the names of the written-down dialects that were added: `inferred + generic`
+    for a template without tools; `given` for a caller's own."""
     notes: tuple[str, ...] = ()
     """What stood in the way, one line each."""
     renderings: int = 0
@@ -105,12 +106,14 @@ def _frozen(value: JSON) -> object:
 
 
 def _analyse(template: CompiledTemplate, seed: int, messages: int) -> Analysis:
-    inferred, examiner, notes = infer(template)
-    dialect, source = inferred, "inferred"
+    dialect, examiner, notes = infer(template)
+    sources = ["inferred"]
     for given in given_for(template.source):
-        dialect, source = merge(dialect, given), given.name
-    if "call" not in dialect.blocks:
-        dialect, source = add_calls(dialect, generic()), "generic"
+        dialect = merge(dialect, given)
+        sources.append(given.name)
+    if not any(isinstance(b, CallBlock) for b in dialect.blocks.values()):
+        dialect = add_calls(dialect, generic())
+        sources.append("generic")
     if not any(prompt.openings for prompt in dialect.prompts):
         raise DialectError(
             "it writes nothing of what an assistant says; is it a chat template?", place="template"
@@ -118,6 +121,7 @@ def _analyse(template: CompiledTemplate, seed: int, messages: int) -> Analysis:
     capabilities = examiner.capabilities
     proof = prove(template, dialect, capabilities, seed=seed, messages=messages)
     notes += tuple(f"{what}: {why}" for what, why in examiner.refusals.items())
+    source = " + ".join(sources)
     return Analysis(dialect, capabilities, proof, source, notes, examiner.renderings)
 
 

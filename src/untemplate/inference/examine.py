@@ -91,10 +91,11 @@ class Examiner:
         """What was asked, and why the template refused it."""
         self._settings: dict[tuple[Before, str], Setting] = {}
 
-    def another(self, **facts: Any) -> "Examiner":
+    def another(self, *, tools: Messages | None = None, **facts: Any) -> "Examiner":
         """One that asks the same template in another way."""
         known = replace(self.capabilities, **facts)
-        return Examiner(self.template, tools=self.tools, capabilities=known, system=self.system)
+        tools = self.tools if tools is None else tools
+        return Examiner(self.template, tools=tools, capabilities=known, system=self.system)
 
     def change(self, **facts: Any) -> None:
         """Note how the template wants to be asked."""

@@ -24,6 +24,12 @@ _MESSAGE_KEYS = frozenset(
     {"role", "content", "tool_calls", "name", "id", "tool_call_id", "type", "function"}
     | {"arguments", "text", "messages"}
 )
+_BARE_TOOL: Mapping[str, JSON] = {
+    "type": "function",
+    "function": {"name": words.NAMES[0], "description": "d", "parameters": {"type": "object"}},
+}
+"""A tool without parameters, said in the shortest way."""
+
 _ODD_ID = "call-0.1:x"
 _WORD_END = re.compile(r"[\w.:-]*$")
 _WORD_START = re.compile(r"[\w.:-]*")
@@ -214,6 +220,8 @@ def _find_roles(examiner: Examiner) -> None:
         _find_results(examiner)
     plain = _try(examiner, (_user(),))
     examiner.change(tools=plain is not None and words.NAMES[0] in plain)
+    bare = examiner.another(tools=(_BARE_TOOL,))
+    examiner.change(whole_schemas=plain is not None and _try(bare, (_user(),)) is None)
 
 
 def _find_results(examiner: Examiner) -> None:

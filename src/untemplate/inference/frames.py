@@ -87,6 +87,7 @@ def learn_history(
         header,
         tuple(frames),
         counts_earlier_calls=place.counts_earlier,
+        calls_max=shape.calls_max if shape else None,
         gaps=tuple(gaps),
     )
     return replace(history, blank=_blank(place, history))

@@ -8,7 +8,7 @@ of no known kind is given as such, and fails the proof.
 import json
 from collections.abc import Iterator
 
-from untemplate.dialect import Dialect
+from untemplate.dialect import History
 from untemplate.message import JSON, Message, ToolCall
 
 __all__ = ["UNKNOWN", "name_losses"]
@@ -17,7 +17,7 @@ UNKNOWN = "unknown: "
 """Begins the name of a difference that is no loss of a known kind."""
 
 
-def name_losses(dialect: Dialect, message: Message, reading: Message) -> Iterator[str]:
+def name_losses(history: History, message: Message, reading: Message) -> Iterator[str]:
     """The kinds of loss that lie between a message and its reading."""
     if not (message.content or message.reasoning_content or message.tool_calls):
         if reading.content:
@@ -29,8 +29,8 @@ def name_losses(dialect: Dialect, message: Message, reading: Message) -> Iterato
         yield "calls beside content are not written"
         return
     if len(read) < len(given):
-        if dialect.calls_max is not None and len(read) == dialect.calls_max:
-            yield f"calls after the first {dialect.calls_max} are not written"
+        if history.calls_max is not None and len(read) == history.calls_max:
+            yield f"calls after the first {history.calls_max} are not written"
         else:
             yield f"{UNKNOWN}{len(given)} calls, {len(read)} read"
             return

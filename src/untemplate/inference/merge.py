@@ -26,7 +26,8 @@ def merge(inferred: Dialect, given: Given) -> Dialect:
     for edge in (*inferred.edges, *other.edges):
         if edge.source in blocks and edge.target in (*blocks, END):
             edges.setdefault((edge.source, edge.target, marks(edge.literal)), edge)
-    has_calls = any(isinstance(b, CallBlock) for b in other.blocks.values())
+    calls = [n for n, b in blocks.items() if isinstance(b, CallBlock)]
+    says_more = any(e.source in calls and e.target in calls for e in other.edges)
     return replace(
         inferred,
         blocks=blocks,
@@ -34,7 +35,7 @@ def merge(inferred: Dialect, given: Given) -> Dialect:
         edges=tuple(edges.values()),
         prompts=tuple(_with_openings(p, other) for p in inferred.prompts),
         stops=tuple(dict.fromkeys((*inferred.stops, *other.stops))),
-        calls_max=other.calls_max if has_calls else inferred.calls_max,
+        calls_max=other.calls_max if says_more else inferred.calls_max,
         note="\n".join(n for n in (inferred.note, other.note) if n),
     )
 

@@ -80,10 +80,10 @@ def prove(
     main = dialect.place()
     if main is None:
         return Proof(0, 0, 0, (), ("the template renders no assistant turn",))
-    suite = draw(seed, messages, [f.has for f in main.frames], dialect.calls_max)
+    suite = draw(seed, messages, [f.has for f in main.frames], main.calls_max)
     tally = _Tally()
-    if dialect.calls_max is not None:
-        tally.losses.update(_limit(template, dialect.calls_max, capabilities))
+    if main.calls_max is not None:
+        tally.losses.update(_limit(template, main.calls_max, capabilities))
     for place in _places(dialect, capabilities):
         examiner = Examiner(template, tools=TOOLS, capabilities=capabilities, system=place.system)
         # Most of what may differ shows in the first place: the others get half of the messages.
@@ -150,7 +150,7 @@ def _check_place(
         if not found:
             reading = reader.read(wanted, earlier_calls=earlier)
             found = _check_again(examiner, reading, wanted, place)
-            losses = list(name_losses(dialect, message, reading))
+            losses = list(name_losses(history, message, reading))
             found = found or next(
                 (x.removeprefix(UNKNOWN) for x in losses if x.startswith(UNKNOWN)), ""
             )

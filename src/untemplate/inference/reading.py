@@ -29,7 +29,8 @@ class HistoryReader:
 
     @classmethod
     def of(cls, dialect: Dialect, history: History, tools: Sequence[Tool]) -> "HistoryReader":
-        known = replace(dialect, edges=(*dialect.edges, *history.edges))
+        blocks = {**dialect.blocks, **dialect.written}
+        known = replace(dialect, blocks=blocks, edges=(*dialect.edges, *history.edges))
         grammars = (
             build_grammar(
                 known,

@@ -1,7 +1,7 @@
 """From a conversation to a prompt: chat templates, their sandbox, and the files they come in."""
 
 from untemplate.template.capabilities import Capabilities
-from untemplate.template.history import prepare
+from untemplate.template.history import prepare, prepare_tools
 from untemplate.template.marking import MarkedPrompt, control_tokens, render_marked
 from untemplate.template.meter import Allowance
 from untemplate.template.rendering import CompiledTemplate, Names
@@ -16,6 +16,7 @@ __all__ = [
     "TemplateSource",
     "control_tokens",
     "prepare",
+    "prepare_tools",
     "read_source",
     "render_marked",
 ]

@@ -57,6 +57,8 @@ class Capabilities:
     system: bool = True
     developer: bool = True
     ids: IdForm = IdForm()
+    whole_schemas: bool = False
+    """Parameters of a tool have to name their properties, even if there are none."""
     tools_text: str = ""
     """Name of a variable that wants the tools as JSON text."""
     variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])

@@ -22,7 +22,7 @@ from untemplate.errors import DialectError, RequestError
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.inference import Analysis, analyse, prove
 from untemplate.message import JSON, Tool, ToolChoice
-from untemplate.template.history import Prepared, prepare
+from untemplate.template.history import Prepared, prepare, prepare_tools
 from untemplate.template.marking import MarkedPrompt, control_tokens, render_marked
 from untemplate.template.rendering import CompiledTemplate
 from untemplate.template.source import TemplateSource, read_source
@@ -153,7 +153,7 @@ class ChatTemplate:
             return render_marked(
                 compiled,
                 prepared.messages,
-                None if self.dialect.polyfill else [_as_openai(t) for t in shown],
+                self._shown(shown),
                 control,
                 add_generation_prompt=add_generation_prompt,
                 now=now,
@@ -187,7 +187,7 @@ class ChatTemplate:
         compiled, prepared = self._prepared(_checked(messages), tools)
         return compiled.render(
             prepared.messages,
-            None if self.dialect.polyfill else [_as_openai(t) for t in tools],
+            self._shown(tools),
             add_generation_prompt=add_generation_prompt,
             now=now,
             **{**self.analysis.capabilities.variables, **(variables or {})},
@@ -201,6 +201,12 @@ class ChatTemplate:
             messages = polyfill(messages, tools, self.dialect)
         prepared = prepare(messages, self.analysis.capabilities)
         return self._with_tools if tools else self._without_tools, prepared
+
+    def _shown(self, tools: Sequence[Tool]) -> Sequence[Mapping[str, JSON]] | None:
+        """The tools as the template takes them; none where they are described in words."""
+        if self.dialect.polyfill is not None:
+            return None
+        return prepare_tools([_as_openai(t) for t in tools], self.analysis.capabilities)
 
     def _prompt_of(self, text: str, messages: Messages, variables: Mapping[str, JSON]) -> Prompt:
         """Which of the dialect's prompts a rendered conversation ends with."""
