@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.grammar.rules_matcher import matches
 
 from untemplate.grammar.export import lower
-from untemplate.grammar.export.digits import Interval, decimals, hexadecimal, integers, places
+from untemplate.grammar.export.decimals import decimals, places
+from untemplate.grammar.export.digits import Interval, hexadecimal, integers
 from untemplate.grammar.export.factor import factored
 from untemplate.grammar.export.listing import Frame, listed, positional
 from untemplate.grammar.export.lower import plain
@@ -70,8 +71,24 @@ def test_decimals_of_an_interval(interval, number, data):
     text += data.draw(st.sampled_from(["", "0", "00"])) if "." in text else ""
     node = decimals(interval)
     assert matches(node, text) is is_within(interval, number)
-    assert not matches(node, text + "e0")
     assert not matches(node, text + ".")
+    if number:
+        sign, digits, exponent = number.normalize().as_tuple()
+        head, tail = str(digits[0]), "".join(map(str, digits[1:]))
+        mantissa = "-" * sign + head + ("." + tail if tail else "")
+        power = exponent + len(digits) - 1
+        for written in (str(power), f"{power:+03}"):
+            assert matches(node, f"{mantissa}e{written}") is is_within(interval, number)
+        assert not matches(node, f"{mantissa}0e0" if "." not in mantissa else "0.1e1")
+
+
+@given(intervals(), st.integers(-999, 999))
+def test_powers_of_ten_of_an_interval(interval, power):
+    expected = is_within(interval, Decimal(10) ** power)
+    assert matches(decimals(interval), f"1E{power}") is expected
+    assert matches(decimals(interval), f"-1e{power}") is is_within(
+        interval, -(Decimal(10) ** power)
+    )
 
 
 @pytest.mark.parametrize(

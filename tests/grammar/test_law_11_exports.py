@@ -183,3 +183,73 @@ def test_law_11_for_every_template(notation):
                 options=DECLARED,
             )
             check(grammar, notation, texts=200, changes=2000, seed=number)
+
+
+KEYWORDS = {
+    "number range": {"type": "number", "minimum": 0.5, "exclusiveMaximum": 12.25},
+    "any number": {"type": "number"},
+    "negative": {"type": "number", "maximum": -0.75},
+    "integer range": {"type": "integer", "minimum": -3, "maximum": 120},
+    "places": {"type": "number", "multipleOf": 0.01},
+    "numbers": {"enum": [1, 2.5, -30]},
+    "lengths": {"type": "string", "minLength": 1, "maxLength": 3},
+    "enum": {"type": "string", "enum": ["C", "CF", "é\n", '"']},
+    "mixed enum": {"enum": ["a", None, True, [1, "x"], {"k": {}}]},
+    "pattern": {"type": "string", "pattern": "^[a-c]{2,3}$"},
+    "unanchored": {"type": "string", "pattern": "b"},
+    "pattern and length": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3},
+    "date": {"type": "string", "format": "date"},
+    "items": {"type": "array", "items": {"type": "boolean"}, "minItems": 1, "maxItems": 3},
+    "prefix": {"type": "array", "prefixItems": [{"type": "null"}], "items": {"type": "integer"}},
+    "union": {"type": ["string", "null", "integer"]},
+    "any of": {"anyOf": [{"type": "integer", "minimum": 5}, {"const": "x"}]},
+    "nested": {"type": "object", "properties": {"a": {"type": "object"}}, "required": ["a"]},
+    "open": {
+        "type": "object",
+        "properties": {"a": {"type": "null"}, "ab": {"type": "null"}},
+        "additionalProperties": {"type": "boolean"},
+    },
+    "sizes": {
+        "type": "object",
+        "properties": {k: {"type": "null"} for k in "abc"},
+        "minProperties": 1,
+        "maxProperties": 2,
+    },
+    "anything": {},
+    "list": {
+        "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}},
+        "$ref": "#/$defs/n",
+    },
+}
+
+
+@pytest.mark.parametrize("notation", ENGINES)
+@pytest.mark.parametrize("keyword", KEYWORDS)
+def test_law_11_keyword(keyword, notation):
+    schema = {**KEYWORDS[keyword]}
+    parameters = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
+    if "$defs" in schema:
+        parameters["$defs"] = schema.pop("$defs")
+    grammar = build_grammar(
+        dialects.HERMES,
+        [Tool("f", parameters=parameters)],
+        ToolChoice("required", parallel=False),
+        options=DECLARED,
+    )
+    check(grammar, notation, texts=12, changes=150)
+
+
+RAW = ["lengths", "enum", "pattern", "pattern and length", "date", "union"]
+
+
+@pytest.mark.parametrize("notation", ENGINES)
+@pytest.mark.parametrize("keyword", RAW)
+def test_law_11_keyword_in_raw_text(keyword, notation):
+    parameters = {"type": "object", "properties": {"v": KEYWORDS[keyword]}, "required": ["v"]}
+    grammar = build_grammar(
+        dialects.CODER,
+        [Tool("f", parameters=parameters)],
+        ToolChoice("required", parallel=False),
+        options=DECLARED,
+    )
+    check(grammar, notation, texts=12, changes=150)

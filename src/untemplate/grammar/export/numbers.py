@@ -2,27 +2,20 @@ r"""Numbers of a case -> rules.
 
     (Whole(), Range(low=1), Range(high=31))   [1-9] | [1-2] [0-9] | "3" [0-1]
     (Range(low=0), Multiple(0.01))            any number of at most two places (then zeros)
-    (Numbers((1, 2.5)),)                      "1" | "2.5"
+    (Numbers((1, 2.5)),)                      "1" | "2.5", with zeros behind, or an exponent
 
-Numbers with bounds are plain decimals, as in the mask; those without are any JSON number. Rules can
-say bounds, or steps of a power of ten; of both together the bounds are said.
+Numbers without bounds are any JSON number. Rules can say bounds, or steps of a power of ten; of
+both together the bounds are said.
 """
 
 from collections.abc import Callable
 from decimal import Decimal
 
 from untemplate.grammar.export.cases import Case
-from untemplate.grammar.export.digits import MOST_DIGITS, Interval, decimals, integers, places
+from untemplate.grammar.export.decimals import decimals, places
+from untemplate.grammar.export.digits import Interval, integers
 from untemplate.grammar.export.json_text import JsonNotation
-from untemplate.grammar.export.rules import (
-    Lexeme,
-    Literal,
-    Node,
-    choice,
-    optional,
-    repeat,
-    sequence,
-)
+from untemplate.grammar.export.rules import Lexeme, Node, choice, sequence
 from untemplate.grammar.schema_atoms import Multiple, Numbers, Range, Whole
 from untemplate.grammar.schema_formula import Not
 
@@ -82,15 +75,9 @@ def _interval(case: Case) -> Interval:
 
 
 def _spellings(number: Decimal, *, is_whole: bool) -> Node:
-    """A number with or without zeros behind its last place."""
-    whole, _, fraction = format(number, "f").partition(".")
-    fraction = fraction.rstrip("0")
-    signs = [Literal("-" + whole.lstrip("-")), Literal("0")] if number == 0 else [Literal(whole)]
-    if is_whole:
-        return choice(*signs)
-    zeros = repeat(Literal("0"), 0 if fraction else 1, MOST_DIGITS - len(fraction))
-    tail = sequence(Literal("." + fraction), zeros)
-    return sequence(choice(*signs), tail if fraction else optional(tail))
+    """A number in all its spellings."""
+    just = Interval(number, number)
+    return integers(just) if is_whole else decimals(just)
 
 
 def _holds(atom: object, number: Decimal) -> bool:
