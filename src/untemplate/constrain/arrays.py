@@ -1,77 +1,218 @@
-r"""Arrays in JSON: items by their place, and how many.
+r"""Arrays in JSON: items by their place, how many, and how many of a kind.
 
     [1, "a"]    open -> item 0 -> after 1 -> next -> item 1 -> after 2 -> out
 
 The number of items is part of a state only as far as it matters: beyond the last place that has a
-schema of its own and beyond both bounds all are alike.
+schema of its own and beyond all bounds, all numbers are alike. As in objects, keywords that may
+fail are asked beside each item; `contains` counts its answers.
 """
 
+import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from untemplate.constrain.relax import relax_compound
 from untemplate.constrain.space import allow_space
-from untemplate.constrain.state import Edges, Enter, Go, Pop, Result, Spell, State
-from untemplate.grammar.schema_atoms import Items, Size
+from untemplate.constrain.state import Edges, Enter, Pop, Result, State, spelt
+from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
+from untemplate.errors import LimitError
+from untemplate.grammar.schema_atoms import Contains, Items, Size
 from untemplate.grammar.schema_formula import Formula, conj
 
 if TYPE_CHECKING:
-    from untemplate.constrain.values import Values
+    from untemplate.constrain.values import Goal, Values
 
 __all__ = ["ArrayMachine"]
 
 Phase = Literal["open", "next", "item", "after"]
+_MOST_STEPS = 20_000
+
+
+class At(NamedTuple):
+    """What matters of the items so far."""
+
+    total: int = 0
+    failed: int = 0
+    """Bit n: keyword n has failed."""
+    hits: tuple[int, ...] = ()
+    """For each `contains`: how many items were as it says."""
 
 
 class ArrayMachine:
-    """The arrays that satisfy a formula."""
+    """The arrays that end as they are asked to."""
 
-    def __init__(self, values: "Values", formula: Formula) -> None:
+    def __init__(self, values: "Values", verdicts: Verdicts) -> None:
         self.values = values
-        atoms = relax_compound(formula)
-        self._items = tuple(a for a in atoms if isinstance(a, Items))
-        sizes = tuple(a for a in atoms if isinstance(a, Size))
-        self.least = max((s.least for s in sizes), default=0)
-        self.most = min((s.most for s in sizes if s.most is not None), default=None)
+        self._verdicts = verdicts
+        leaves, top = verdicts.leaves(), top_parts(verdicts.must)
+        self._items = [a for a in leaves if isinstance(a, Items)]
+        self._optional = sum(1 << n for n, a in enumerate(self._items) if a not in top)
+        self._contains = [a for a in leaves if isinstance(a, Contains)]
+        self._least = max((a.least for a in top if isinstance(a, Size)), default=0)
+        mosts = [a.most for a in top if isinstance(a, Size) and a.most is not None]
+        self._most = min(mosts, default=None)
+        sizes = [a for a in leaves if isinstance(a, Size)]
         ends = [len(i.prefix) for i in self._items] + [s.least for s in sizes]
         ends += [s.most + 1 for s in sizes if s.most is not None]
-        self.enough = max(ends, default=0)
-        """From this many items on all numbers are alike."""
-        self._goals: dict[int, Formula] = {}
+        # Whether there was an item matters for the comma.
+        self._enough = max(1, *ends) if ends else 1
+        self._is_plain = verdicts.is_single and all(isinstance(p, Items | Size) for p in top)
+        self._exits: dict[At, Exit | None] = {}
+        self._rests: dict[At, int | None] = {}
 
-    def goal(self, at: int) -> Formula:
-        """What item number `at` has to be."""
-        found = self._goals.get(at)
-        if found is None:
-            parts = (i.prefix[at] if at < len(i.prefix) else i.rest for i in self._items)
-            found = self._goals[at] = conj(*parts)
+    def goal(self, at: At) -> "Goal":
+        """What is asked of the next item."""
+        from untemplate.constrain.values import Goal  # noqa: PLC0415  they need each other
+
+        asked = tuple(dict.fromkeys(f for _, f in self._asks(at)))
+        if not asked:
+            return Goal((self._must(at.total),))
+        return Goal((self._must(at.total), *asked), Array(self, "item", at))
+
+    def _must(self, place: int) -> Formula:
+        parts = [self._item(a, place) for n, a in enumerate(self._items) if not self._may_fail(n)]
+        return conj(*parts)
+
+    def _may_fail(self, number: int) -> bool:
+        return bool(self._optional >> number & 1)
+
+    @staticmethod
+    def _item(atom: Items, place: int) -> Formula:
+        return atom.prefix[place] if place < len(atom.prefix) else atom.rest
+
+    def _asks(self, at: At) -> list[tuple[int, Formula]]:
+        """What is asked beside the next item: the number of the keyword, and the question.
+
+        Numbers from 0 on are those of `items`, -1 and down those of `contains`.
+        """
+        found: list[tuple[int, Formula]] = []
+        for number, atom in enumerate(self._items):
+            if self._may_fail(number) and not at.failed >> number & 1:
+                asked = self._item(atom, at.total)
+                if asked is not True:
+                    found.append((number, asked))
+        found += [(-1 - n, atom.item) for n, atom in enumerate(self._contains)]
         return found
 
+    def after_item(self, at: At, result: Result) -> At:
+        """What matters after the next item."""
+        failed = at.failed
+        hits = list(at.hits)
+        if result is not None and not isinstance(result, int):
+            asks = self._asks(at)
+            truth = dict(zip(dict.fromkeys(f for _, f in asks), result, strict=True))
+            for number, asked in asks:
+                if number >= 0 and not truth[asked]:
+                    failed |= 1 << number
+                elif number < 0 and truth[asked]:
+                    hits[-1 - number] = min(hits[-1 - number] + 1, self._enough_hits(-1 - number))
+        return At(min(at.total + 1, self._enough), failed, tuple(hits))
+
+    def _enough_hits(self, number: int) -> int:
+        atom = self._contains[number]
+        return max(atom.least, 0 if atom.most is None else atom.most + 1)
+
+    def exit(self, at: At) -> Exit | None:
+        """Whether the array may end here, and what follows."""
+        if at not in self._exits:
+
+            def truth(leaf: object) -> bool:
+                match leaf:
+                    case Size(least, most):
+                        return at.total >= least and (most is None or at.total <= most)
+                    case Contains(_, least, most):
+                        hits = at.hits[self._contains.index(leaf)]
+                        return hits >= least and (most is None or hits <= most)
+                    case _:
+                        return not at.failed >> self._items.index(leaf) & 1  # type: ignore[arg-type]
+
+            self._exits[at] = self._verdicts.exit(truth)
+        return self._exits[at]
+
+    @property
+    def _first(self) -> At:
+        return At(hits=(0,) * len(self._contains))
+
     def begin(self) -> State:
-        return Array(self, "open", 0)
+        return Array(self, "open", self._first)
 
     def shortest(self) -> int | None:
-        """Bytes of the shortest array."""
-        rest = self.rest(0)
+        """Bytes of the shortest array, and of what follows it."""
+        rest = self.rest(self._first)
         return None if rest is None else rest + 1
 
-    def rest(self, count: int) -> int | None:
-        """Fewest bytes after `count` items, the closing bracket included."""
-        if self.most is not None and self.least > self.most:
+    def takes_more(self, at: At) -> bool:
+        return self._most is None or at.total < self._most
+
+    def rest(self, at: At) -> int | None:
+        """Fewest bytes after the items so far, the closing bracket and what follows included."""
+        if self._is_plain:
+            return self._plain_rest(at)
+        if at in self._rests:
+            return self._rests[at]
+        found = self._search(at)
+        if self.values.is_solving:
+            return found.get(at)
+        self._rests.update(found)
+        return self._rests.setdefault(at, None)
+
+    def _plain_rest(self, at: At) -> int | None:
+        if self._most is not None and self._least > self._most:
             return None
         total = 1
-        for at in range(count, self.least):
-            cost = self.values.cost(self.goal(at))
+        for place in range(at.total, self._least):
+            cost = self.values.cost(self._must(place))
             if cost is None:
                 return None
-            total += cost + (len(self.values.comma) if at else 0)
+            total += cost + (len(self.values.comma) if place else 0)
         return total
 
-    def counted(self, count: int) -> int:
-        return min(count, self.enough)
+    def _search(self, start: At) -> dict[At, int]:
+        """Dijkstra: bytes to the end from the start and from what lies on the shortest way."""
+        best = {start: 0}
+        came: dict[At, At] = {}
+        done: set[At] = set()
+        heap = [(0, start)]
+        goal: tuple[int, At] | None = None
+        while heap and (goal is None or heap[0][0] < goal[0]):
+            far, at = heapq.heappop(heap)
+            if at in done:
+                continue
+            done.add(at)
+            if len(done) > _MOST_STEPS:
+                raise LimitError("an array has too many ways to be completed")
+            ending = self.exit(at)
+            if ending is not None and (goal is None or far + 1 + ending.cost < goal[0]):
+                goal = (far + 1 + ending.cost, at)
+            if not self.takes_more(at):
+                continue
+            comma = len(self.values.comma) if at.total else 0
+            formulas = self.goal(at).formulas
+            for result, cost in self.values.outcomes(formulas):
+                following = self.after_item(at, result if len(formulas) > 1 else None)
+                total = far + comma + cost
+                if total < best.get(following, total + 1):
+                    best[following] = total
+                    came[following] = at
+                    heapq.heappush(heap, (total, following))
+        if goal is None:
+            return {}
+        total, at = goal
+        found = {at: total - best[at]}
+        while at != start:
+            at = came[at]
+            found[at] = total - best[at]
+        return found
 
-    def takes_more(self, count: int) -> bool:
-        return self.most is None or count < self.most
+    def item_cost(self, at: At) -> int | None:
+        """Fewest bytes of the next item and of all that follows."""
+        if not self.takes_more(at):
+            return None
+        goal = self.goal(at)
+        value = self.values.goal_cost(goal)
+        if value is None or goal.judge is not None:
+            return value
+        rest = self.rest(self.after_item(at, None))
+        return None if rest is None else value + rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,48 +221,37 @@ class Array(State):
 
     machine: ArrayMachine
     phase: Phase
-    count: int
-    """Items that are complete, as far as it matters."""
+    at: At
     space: bool = True
 
     def cost(self) -> int | None:
-        machine = self.machine
         if self.phase in ("open", "after"):
-            return machine.rest(self.count)
-        item = machine.values.cost(machine.goal(self.count)) if self._takes_more else None
-        rest = machine.rest(machine.counted(self.count + 1))
-        return None if item is None or rest is None else item + rest
-
-    @property
-    def _takes_more(self) -> bool:
-        return self.machine.takes_more(self.count)
+            return self.machine.rest(self.at)
+        return self.machine.item_cost(self.at)
 
     def edges(self, out: Edges) -> None:
-        machine, values = self.machine, self.machine.values
+        machine, values, at = self.machine, self.machine.values, self.at
         if self.space and not values.is_exact:
-            allow_space(
-                out, Array(machine, self.phase, self.count, space=False), values.most_blanks
-            )
-        is_end = self.phase in ("open", "after") and self.count >= machine.least
-        if is_end:
-            out.do(0x5D, Pop())
-        if not self._takes_more:
+            allow_space(out, Array(machine, self.phase, at, space=False), values.most_blanks)
+        if self.phase in ("open", "after") and (ending := machine.exit(at)) is not None:
+            out.do(0x5D, Pop(ending.result))
+        following = Array(machine, "next", at)
+        if following.cost() is None:
             return
-        following = Array(machine, "next", self.count)
         if self.phase == "after":
-            if following.cost() is not None:
-                out.do(values.comma[0], _spelt(values.comma[1:], following))
-        elif following.cost() is not None:
-            goal = values.goal(machine.goal(self.count))
-            frame = Array(machine, "item", self.count)
-            begin = values.begin(goal.formula, space=False)
-            out.do(goal.first_bytes, Enter(frame, begin))
+            out.do(values.comma[0], spelt(values.comma[1:], following))
+        else:
+            kinds = values.kinds(machine.goal(at))
+            begin = values.begin(kinds.goal, space=False)
+            out.do(kinds.first_bytes, Enter(Array(machine, "item", at), begin))
 
-    def resume(self, result: Result) -> State | None:  # noqa: ARG002  items are always good
-        count = self.machine.counted(self.count + 1)
-        return Array(self.machine, "after", count)
+    def resume(self, result: Result) -> State | None:
+        return Array(self.machine, "after", self.machine.after_item(self.at, result))
 
-
-def _spelt(rest: bytes, state: State) -> Go:
-    """The state once the rest of a separator is written."""
-    return Go(Spell(rest, Go(state)) if rest else state)
+    def after(self) -> int:
+        # A judged item counts on to the end of the array, as what follows hangs on its result.
+        if self.machine.goal(self.at).judge is not None:
+            return 0
+        cost = self.machine.rest(self.machine.after_item(self.at, None))
+        assert cost is not None
+        return cost

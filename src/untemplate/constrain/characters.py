@@ -16,9 +16,10 @@ from typing import NamedTuple, Protocol
 
 from untemplate.constrain.patterns import automaton_of
 from untemplate.constrain.state import Action, Count, Go, Set, State
-from untemplate.constrain.words import Span, WordProduct
+from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
+from untemplate.constrain.words import Product, Span, Words
 from untemplate.grammar.schema_atoms import Length
-from untemplate.grammar.schema_formula import All, Formula, conj, evaluate, leaves
+from untemplate.grammar.schema_formula import Formula, conj, evaluate, leaves
 
 __all__ = ["Arrival", "Characters", "StringMachine", "arrive"]
 
@@ -70,13 +71,15 @@ class Characters(Protocol):
 class StringMachine:
     """The strings that satisfy a formula."""
 
-    def __init__(self, formula: Formula, cost: Callable[[int, int], int]) -> None:
+    def __init__(self, verdicts: Verdicts, cost: Callable[[int, int], int]) -> None:
         """`cost` says how many bytes the cheapest character of a range takes."""
-        lengths, words = _split(formula)
-        self._words = WordProduct(words, automaton_of, cost)
-        self.is_counted = lengths is not True and self._words.is_steady()
-        if lengths is not True and not self.is_counted:
-            self._words = WordProduct(formula, automaton_of, cost)
+        lengths, words = _split(verdicts.must) if verdicts.is_single else (True, True)
+        self.is_counted = False
+        if lengths is not True:
+            self._words = _words_of(Verdicts((words,)), cost)
+            self.is_counted = self._words.is_steady()
+        if not self.is_counted:
+            self._words = _words_of(verdicts, cost)
         self._bounds = _bounds(lengths) if self.is_counted else ()
         self._holds = tuple(
             self.is_counted and evaluate(lengths, partial(_holds, length=n))
@@ -124,9 +127,11 @@ class StringMachine:
         """Bytes of the shortest string."""
         return self._regions[0] if self.is_counted else self._words.cost(0)
 
-    def holds(self, place: int, region: int) -> bool:
-        """Whether the string may end at this border."""
-        return self._holds[region] if self.is_counted else self._words.holds(place)
+    def exit(self, place: int, region: int) -> Exit | None:
+        """Whether the string may end at this border, and what follows."""
+        if self.is_counted:
+            return Exit(None, 0) if self._holds[region] else None
+        return self._words.exit(place)
 
     def spans(self, place: int) -> tuple[Span, ...]:
         return self._words.spans(place)
@@ -151,13 +156,18 @@ class StringMachine:
             return self._regions[region + 1]
         return self.cost(place, region)
 
-    def slope(self, place: int, region: int) -> int:
-        return int(self.counts(region) and not self.holds(place, region))
+    def slope(self, place: int, region: int) -> int:  # noqa: ARG002  as for all machines
+        return int(self.counts(region) and not self._holds[region])
+
+
+def _words_of(verdicts: Verdicts, cost: Callable[[int, int], int]) -> Words:
+    product = Product({atom: automaton_of(atom) for atom in verdicts.leaves()})
+    return Words(product, cost, lambda state: verdicts.exit(product.truth(state).__getitem__))
 
 
 def _split(formula: Formula) -> tuple[Formula, Formula]:
     """The part of a formula that is about lengths alone, and the rest."""
-    parts = formula.parts if isinstance(formula, All) else (formula,)
+    parts = top_parts(formula)
     about = [{isinstance(a, Length) for a in leaves(p)} for p in parts]
     lengths = [p for p, kinds in zip(parts, about, strict=True) if kinds == {True}]
     if any(len(kinds) > 1 for kinds in about):

@@ -1,96 +1,203 @@
-r"""Keys of an object as a string: which may come next, told apart as they are spelt.
+r"""Keys of an object: which may come next, told apart as they are spelt.
 
-A place is a range of the sorted names that begin as the key does, or that the key is none of them.
-A name that may not come again is still followed: where other keys are allowed, `"ab"` is one while
-`"a"` is not.
+The keys that a schema names have numbers from 0 on. All others are of a *class*, numbered -1, -2
+and so on: keys that agree in every pattern and in what `propertyNames` asks. Without those there is
+one class.
+
+    space = KeySpace(("a", "ab"), {})    names 0 and 1, one class: -1
+    machine.close(place)                 after `"ab`: Pop(1); after `"abc`: Pop(-1)
+
+A name that may not come again is still followed: where other keys are allowed, `"ab"` may be one
+while `"a"` is not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from untemplate.constrain.characters import Arrival
+from untemplate.constrain.patterns import automaton_of
 from untemplate.constrain.state import Action, Pop
 from untemplate.constrain.strings import json_cost
-from untemplate.constrain.words import LAST, Span
+from untemplate.constrain.verdicts import Exit
+from untemplate.constrain.words import LAST, Product, Span, Words
+from untemplate.grammar.schema_formula import Formula, evaluate, leaves
 
-__all__ = ["OTHER", "KeyMachine"]
+__all__ = ["KeyMachine", "KeySpace"]
 
-OTHER = -1
-"""The key is none of those that the schema names."""
+_MOST_STATES = 2_000
+"""States that are looked at to find the classes of other keys."""
+_NONE = 1
+"""State of the names where the key is none of them."""
 
 
-class KeyMachine:
-    """The keys that may come next."""
+class Names:
+    """The names as an automaton: a state is a range of the sorted names that begin so."""
 
-    def __init__(self, names: Mapping[str, tuple[int, int | None]], other: int | None) -> None:
-        """Names with their number and what follows them at least, in bytes; None: not now."""
-        is_open = other is not None
-        self._names = sorted(n for n, (_, after) in names.items() if is_open or after is not None)
-        self._numbers = [names[n][0] for n in self._names]
-        self._after = [names[n][1] for n in self._names]
-        self._other = other
-        self._costs: dict[int, int | None] = {}
-        # Place 0 is the start, place 1 is any key that is none of the names.
-        self._places = [(0, len(self._names), 0), (0, 0, -1)]
-        self._place_numbers = {p: n for n, p in enumerate(self._places)}
+    def __init__(self, names: tuple[str, ...]) -> None:
+        order = sorted(range(len(names)), key=names.__getitem__)
+        self._sorted = [names[n] for n in order]
+        self._numbers = order
+        self._states = [(0, len(names), 0), (0, 0, -1)]
+        self._ids = {state: n for n, state in enumerate(self._states)}
 
-    def shortest(self) -> int | None:
-        """Bytes from the opening quote to the end of the object."""
-        cost = self.cost(0, 0)
-        return None if cost is None else cost + 1
+    def name(self, state: int) -> int | None:
+        """The number of the name that ends here."""
+        low, high, size = self._states[state]
+        ends = low < high and len(self._sorted[low]) == size
+        return self._numbers[low] if ends else None
 
-    def close(self, place: int, region: int) -> Action | None:  # noqa: ARG002  keys are not counted
-        low, high, size = self._places[place]
-        if low < high and len(self._names[low]) == size:
-            return Pop(self._numbers[low]) if self._after[low] is not None else None
-        return Pop(OTHER) if self._other is not None else None
+    def rests(self, state: int) -> Iterator[tuple[int, str]]:
+        """The names that may still come, and what is missing of them."""
+        low, high, size = self._states[state]
+        for n in range(low, high):
+            yield self._numbers[n], self._sorted[n][size:]
 
-    def close_cost(self) -> int:
-        """None: the cost of a place says it all, as it differs by key."""
-        return 0
+    def holds(self, state: int) -> bool:
+        return self.name(state) is not None
 
-    def spans(self, place: int) -> tuple[Span, ...]:
-        low, high, size = self._places[place]
+    def spans(self, state: int) -> tuple[Span, ...]:
+        """Where characters lead, that away from all names included."""
+        low, high, size = self._states[state]
         if size < 0:
-            return ((0, LAST, 1),)
-        if low < high and len(self._names[low]) == size:
+            return ((0, LAST, _NONE),)
+        if self.name(state) is not None:
             low += 1
         found: list[Span] = []
         at = 0
         while low < high:
-            code = ord(self._names[low][size])
+            code = ord(self._sorted[low][size])
             end = low + 1
-            while end < high and ord(self._names[end][size]) == code:
+            while end < high and ord(self._sorted[end][size]) == code:
                 end += 1
-            if self._other is not None and at < code:
-                found.append((at, code - 1, 1))
+            if at < code:
+                found.append((at, code - 1, _NONE))
             found.append((code, code, self._number((low, end, size + 1))))
             low, at = end, code + 1
-        if self._other is not None and at <= LAST:
-            found.append((at, LAST, 1))
+        if at <= LAST:
+            found.append((at, LAST, _NONE))
         return tuple(found)
 
-    def _number(self, place: tuple[int, int, int]) -> int:
-        found = self._place_numbers.setdefault(place, len(self._places))
-        if found == len(self._places):
-            self._places.append(place)
+    def _number(self, state: tuple[int, int, int]) -> int:
+        found = self._ids.setdefault(state, len(self._states))
+        if found == len(self._states):
+            self._states.append(state)
+        return found
+
+
+class KeySpace:
+    """The keys of one object, as far as its schema tells them apart."""
+
+    def __init__(self, names: tuple[str, ...], tests: Mapping[Hashable, Formula]) -> None:
+        """`tests`: what is asked of keys, by what asks it; formulas over strings."""
+        self.names = names
+        self._tests = tests
+        atoms = {leaf: automaton_of(leaf) for f in tests.values() for leaf in leaves(f)}
+        self.tree = Names(names)
+        self.product = Product({self: self.tree, **atoms})
+        self._classes: list[tuple[bool, ...]] = [] if tests else [()]
+        self._found: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all keys that are no names are alike."""
+        return not self._tests
+
+    def of_name(self, number: int) -> dict[Hashable, bool]:
+        """Which tests a name passes."""
+        if self.is_plain:
+            return {}
+        truth = self.product.truth(self.product.after(self.names[number]))
+        return {asks: evaluate(f, truth.__getitem__) for asks, f in self._tests.items()}
+
+    def of_class(self, number: int) -> dict[Hashable, bool]:
+        """Which tests the keys of a class pass."""
+        return dict(zip(self._tests, self._classes[-1 - number], strict=True))
+
+    def key_at(self, state: int) -> int:
+        """The number of the name, or of the class, of a key that ends here."""
+        name = self.tree.name(self.product.parts(state)[0])
+        if name is not None:
+            return name
+        if self.is_plain:
+            return -1
+        truth = self.product.truth(state).__getitem__
+        passed = tuple(evaluate(f, truth) for f in self._tests.values())
+        if passed not in self._classes:
+            self._classes.append(passed)
+        return -1 - self._classes.index(passed)
+
+    def classes(self) -> tuple[tuple[int, int], ...]:
+        """Every class that some key is of, with the bytes of its shortest key."""
+        if self._found is None:
+            shortest: dict[int, int] = {}
+            most = 2 if self.is_plain else _MOST_STATES
+            for state, cost in self.product.reach(json_cost, most):
+                key = self.key_at(state)
+                if key < 0:
+                    shortest.setdefault(key, cost)
+            self._found = tuple(shortest.items())
+        return self._found
+
+
+class KeyMachine:
+    """The keys that may come next in one place of an object."""
+
+    def __init__(self, space: KeySpace, after: Callable[[int], int | None]) -> None:
+        """`after`: fewest bytes from behind a key to the end of the object; None: not now."""
+        self._space = space
+        self._words = Words(space.product, json_cost, self._end)
+        self._after = after
+        self._afters: dict[int, int | None] = {}
+        self._costs: dict[int, int | None] = {}
+        self._living: dict[int, tuple[Span, ...]] = {}
+
+    def _end(self, state: int) -> Exit | None:
+        key = self._space.key_at(state)
+        cost = self._cost_after(key)
+        return None if cost is None else Exit(key, cost)
+
+    def _cost_after(self, key: int) -> int | None:
+        if key not in self._afters:
+            self._afters[key] = self._after(key)
+        return self._afters[key]
+
+    def shortest(self) -> int | None:
+        """Bytes from the opening quote to the end of the object."""
+        cost = self.cost(0, 0)
+        return None if cost is None else cost + 2
+
+    def close(self, place: int, region: int) -> Action | None:  # noqa: ARG002  keys are not counted
+        found = self._words.exit(place)
+        return None if found is None else Pop(found.result)
+
+    def close_cost(self) -> int:
+        return 1
+
+    def spans(self, place: int) -> tuple[Span, ...]:
+        if not self._space.is_plain:
+            return self._words.spans(place)
+        found = self._living.get(place)
+        if found is None:
+            spans = self._space.product.spans(place)
+            found = tuple(s for s in spans if self.cost(s[2], 0) is not None)
+            self._living[place] = found
         return found
 
     def cost(self, place: int, region: int) -> int | None:  # noqa: ARG002  keys are not counted
-        """Bytes to the end of the object: the closing quote, and what follows the key."""
+        if not self._space.is_plain:
+            return self._words.cost(place)
         if place not in self._costs:
-            self._costs[place] = self._cost(*self._places[place])
+            self._costs[place] = self._plain_cost(place)
         return self._costs[place]
 
-    def _cost(self, low: int, high: int, size: int) -> int | None:
+    def _plain_cost(self, place: int) -> int | None:
+        """The same without a search: the names that may still come are at hand."""
+        state = self._space.product.parts(place)[0]
         options: list[int] = []
-        for n in range(low, high):
-            after = self._after[n]
-            if after is not None:
-                rest = self._names[n][size:]
-                options.append(sum(json_cost(ord(c), ord(c)) for c in rest) + 1 + after)
-        if self._other is not None:
-            is_name = low < high and len(self._names[low]) == size
-            options.append(self._other + (2 if is_name else 1))
+        for key, rest in self._space.tree.rests(state):
+            if (after := self._cost_after(key)) is not None:
+                options.append(sum(json_cost(ord(c), ord(c)) for c in rest) + after)
+        if (other := self._cost_after(-1)) is not None:
+            options.append(other + (self._space.tree.name(state) is not None))
         return min(options, default=None)
 
     def slope(self, place: int, region: int) -> int:  # noqa: ARG002  keys are not counted

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from untemplate.constrain.digits import MOST_DIGITS, Tracker, tracker_of
 from untemplate.constrain.state import ALL_BYTES, Action, Count, Edges, Go, Leave, Set, State
+from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.errors import LimitError
 from untemplate.grammar.schema_atoms import Whole
-from untemplate.grammar.schema_formula import All, Formula, evaluate, leaves
 
 __all__ = ["NumberMachine"]
 
@@ -93,12 +93,11 @@ class _At(NamedTuple):
 class NumberMachine:
     """The numbers that satisfy a formula."""
 
-    def __init__(self, formula: Formula, *, most_steps: int = 200_000) -> None:
-        parts = formula.parts if isinstance(formula, All) else (formula,)
-        self.is_whole = Whole() in parts
-        self.is_free = formula is True or formula == Whole()
-        self._formula = formula
-        self._atoms = tuple(dict.fromkeys(leaves(formula)))
+    def __init__(self, verdicts: Verdicts, *, most_steps: int = 200_000) -> None:
+        self.is_whole = Whole() in top_parts(verdicts.must)
+        self.is_free = verdicts.formulas in ((True,), (Whole(),))
+        self._verdicts = verdicts
+        self._atoms = verdicts.leaves()
         self._trackers: tuple[Tracker, ...] = tuple(map(tracker_of, self._atoms))
         self.tail = max((t.tail for t in self._trackers), default=0)
         """Digits that are kept from the count, to reach an end with."""
@@ -108,7 +107,7 @@ class NumberMachine:
         self._ats = [_At("start")]
         self._numbers = {self._ats[0]: 0}
         self._moves: dict[int, tuple[tuple[int, int], ...]] = {}
-        self._ends: dict[int, bool] = {}
+        self._exits: dict[int, Exit | None] = {}
         self._costs: dict[tuple[int, int], int | None] = {}
         self._steps = most_steps
 
@@ -125,22 +124,21 @@ class NumberMachine:
     def phase(self, at: int) -> str:
         return self._ats[at].phase
 
-    def is_end(self, at: int) -> bool:
-        """Whether the number may end here."""
-        found = self._ends.get(at)
-        if found is None:
-            found = self._ends[at] = self._holds(self._ats[at])
-        return found
+    def exit(self, at: int) -> Exit | None:
+        """Whether the number may end here, and what follows."""
+        if at not in self._exits:
+            self._exits[at] = self._exit(self._ats[at])
+        return self._exits[at]
 
-    def _holds(self, at: _At) -> bool:
+    def _exit(self, at: _At) -> Exit | None:
         if at.phase not in _ENDS:
-            return False
+            return None
         exponent = (-at.exponent if at.is_small else at.exponent) if at.phase == "exp" else None
         verdicts = {
             atom: tracker.holds(place, exponent)
             for atom, tracker, place in zip(self._atoms, self._trackers, at.places, strict=True)
         }
-        return evaluate(self._formula, verdicts.__getitem__)
+        return self._verdicts.exit(verdicts.__getitem__)
 
     def moves(self, at: int) -> tuple[tuple[int, int], ...]:
         """Where each byte leads."""
@@ -204,46 +202,45 @@ class NumberMachine:
         return tail + 1 if tail <= self.tail else None
 
     def _search(self, start: tuple[int, int]) -> None:
-        """Breadth first to the nearest end; what lies on the way is known then too."""
-        came: dict[tuple[int, int], tuple[int, int] | None] = {start: None}
+        """Breadth first to the cheapest end; what lies on the way is known then too."""
+        came: dict[tuple[int, int], tuple[int, int]] = {}
         level = [start]
-        while level:
-            for here in level:
-                cost = self._costs.get(here)
-                if self.is_end(here[0]):
-                    cost = 0
-                if cost is not None:
-                    self._note(here, cost, came)
-            if start in self._costs:
-                return
+        seen = {start}
+        best: tuple[int, tuple[int, int]] | None = None
+        far = 0
+        while level and (best is None or far < best[0]):
             following: list[tuple[int, int]] = []
             for here in level:
-                if here in self._costs:
+                rest = self._rest(here)
+                if rest is not None and (best is None or far + rest < best[0]):
+                    best = (far + rest, here)
+                if here in self._costs or rest == 0:
                     continue
                 self._steps -= 1
                 if self._steps < 0:
                     raise LimitError("a number keyword needs too many steps")
                 for _, to in self.moves(here[0]):
                     tail = self.after(here[0], to, here[1])
-                    if tail is not None and (to, tail) not in came:
+                    if tail is not None and (to, tail) not in seen:
+                        seen.add((to, tail))
                         came[to, tail] = here
                         following.append((to, tail))
-            level = following
-        for here in came:
-            self._costs.setdefault(here, None)
+            level, far = following, far + 1
+        if best is None:
+            self._costs.update(dict.fromkeys(seen))
+            return
+        cost, here = self._rest(best[1]), best[1]
+        assert cost is not None
+        self._costs[here] = cost
+        while here != start:
+            here, cost = came[here], cost + 1
+            self._costs[here] = cost
 
-    def _note(
-        self,
-        here: tuple[int, int],
-        cost: int,
-        came: dict[tuple[int, int], tuple[int, int] | None],
-    ) -> None:
-        at: tuple[int, int] | None = here
-        while at is not None:
-            known = self._costs.get(at)
-            if known is None or cost < known:
-                self._costs[at] = cost
-            at, cost = came[at], cost + 1
+    def _rest(self, here: tuple[int, int]) -> int | None:
+        if here in self._costs:
+            return self._costs[here]
+        found = self.exit(here[0])
+        return None if found is None else found.cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +259,13 @@ class Bounded(State):
         return replace(self, tail=1)
 
     def on_symbol(self) -> Action | None:
-        return Leave() if self.machine.is_end(self.at) else None
+        found = self.machine.exit(self.at)
+        return None if found is None else Leave(found.result)
 
     def edges(self, out: Edges) -> None:
         machine = self.machine
-        if machine.is_end(self.at):
-            out.do(ALL_BYTES, Leave())
+        if (ending := machine.exit(self.at)) is not None:
+            out.do(ALL_BYTES, Leave(ending.result))
         phase = machine.phase(self.at)
         for byte, to in machine.moves(self.at):
             tail = machine.after(self.at, to, self.tail)

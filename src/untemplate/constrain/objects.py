@@ -2,130 +2,357 @@ r"""Objects in JSON: keys in any order, each once, required ones before the end.
 
     {"to": "x", "days": 3}   open -> key -> colon -> value -> after -> next -> key -> ... -> out
 
-The keys that the schema names are numbered; a state holds the set of those seen, as an integer. So
-the mask inside a key allows just the keys that may still come, and the closing bracket is allowed
-once the required ones are there. Other keys, where the schema takes any, are one kind.
+A state holds the set of named keys seen, as an integer, how many keys there were, as far as that
+matters, and which keywords have failed. A keyword that has to hold lets no value through that it
+does not accept. Where it may also fail (inside `anyOf`, `oneOf`, `not`, `if`) its values are read
+with the question beside them whether it accepts them, and the answer moves the state: a keyword
+that has failed is left out from then on, so of several branches the right one remains.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from untemplate.constrain.keys import OTHER, KeyMachine
-from untemplate.constrain.relax import relax_compound
+from untemplate.constrain.keys import KeyMachine, KeySpace
+from untemplate.constrain.patterns import pattern_formula
+from untemplate.constrain.relax import relax
+from untemplate.constrain.shortest import Shortest
 from untemplate.constrain.space import allow_space
-from untemplate.constrain.state import Edges, Go, Pop, Push, Result, Spell, State
+from untemplate.constrain.state import Edges, Pop, Push, Result, Spell, State, spelt
 from untemplate.constrain.strings import Chars, Lane, json_cost
-from untemplate.grammar.schema_atoms import HasKey, Properties, Size
-from untemplate.grammar.schema_formula import Formula, conj
+from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
+from untemplate.grammar.schema_atoms import HasKey, Keys, Pattern, Properties, Size
+from untemplate.grammar.schema_formula import Formula, Not, conj, substitute
 
 if TYPE_CHECKING:
-    from untemplate.constrain.values import Values
+    from collections.abc import Hashable
 
-__all__ = ["ObjectMachine"]
+    from untemplate.constrain.values import Goal, Values
+
+__all__ = ["At", "ObjectMachine", "is_plain"]
 
 Phase = Literal["open", "next", "key", "colon", "value", "after"]
 
 
+class At(NamedTuple):
+    """What matters of the pairs so far."""
+
+    seen: int = 0
+    """Bit n: the key with number n was there."""
+    total: int = 0
+    """Number of keys, as far as it matters."""
+    failed: int = 0
+    """Bit n: keyword n has failed, or does not matter any more."""
+
+
+class _Key(NamedTuple):
+    """What a key brings."""
+
+    must: Formula
+    """What its value has to be."""
+    asks: tuple[tuple[int, Formula], ...]
+    """For keywords that may fail: their bit, and what they ask of the value."""
+    fails: int
+    """Keywords that fail by the key itself."""
+    size: int
+    """Bytes of the shortest such key in JSON, quotes included."""
+
+
 class ObjectMachine:
-    """The objects that satisfy a formula."""
+    """The objects that end as they are asked to."""
 
-    def __init__(self, values: "Values", formula: Formula) -> None:
+    def __init__(self, values: "Values", verdicts: Verdicts) -> None:
         self.values = values
-        atoms = relax_compound(formula)
-        self._properties = tuple(a for a in atoms if isinstance(a, Properties))
-        required = {a.key: None for a in atoms if isinstance(a, HasKey)}
-        sizes = tuple(a for a in atoms if isinstance(a, Size))
-        self.least = max((s.least for s in sizes), default=0)
-        self.most = min((s.most for s in sizes if s.most is not None), default=None)
-        self.enough = max([self.least, *(s.most + 1 for s in sizes if s.most is not None)])
-        named = {k: None for a in self._properties for k, _ in a.named}
-        self.keys = tuple(named | required)
-        self.required = tuple(n for n, k in enumerate(self.keys) if k in required)
-        self._needed = sum(1 << n for n in self.required)
-        self._machines: dict[tuple[int, int], KeyMachine] = {}
+        self._verdicts = verdicts
+        leaves, top = verdicts.leaves(), top_parts(verdicts.must)
+        self._failing = [a for a in leaves if isinstance(a, Properties | Keys)]
+        self._optional = sum(1 << n for n, a in enumerate(self._failing) if a not in top)
+        named = {k: None for a in leaves if isinstance(a, Properties) for k, _ in a.named}
+        named |= {a.key: None for a in leaves if isinstance(a, HasKey)}
+        self.keys = tuple(named)
+        numbers = {k: n for n, k in enumerate(self.keys)}
+        self._needed = [numbers[a.key] for a in top if isinstance(a, HasKey)]
+        self._banned = {
+            numbers[a.part.key] for a in top if isinstance(a, Not) and isinstance(a.part, HasKey)
+        }
+        self.least = max((a.least for a in top if isinstance(a, Size)), default=0)
+        mosts = [a.most for a in top if isinstance(a, Size) and a.most is not None]
+        self.most = min(mosts, default=None)
+        sizes = [a for a in leaves if isinstance(a, Size)]
+        ends = [s.least for s in sizes] + [s.most + 1 for s in sizes if s.most is not None]
+        self._enough = max(1, *ends) if ends else 1
+        self._is_plain = verdicts.is_single and all(map(is_plain, top))
+        self._numbers = numbers
+        self._keys: dict[int, _Key | None] = {}
+        self._machines: dict[At, KeyMachine] = {}
+        self._settled: dict[At, At | None] = {}
+        self._rests: dict[At, int | None] = {}
+        self._exits: dict[At, Exit | None] = {}
 
     @cached_property
-    def goals(self) -> tuple[Formula, ...]:
-        """What the value of each key has to be, and last of any other key."""
-        goals = [conj(*(dict(p.named).get(k, p.rest) for p in self._properties)) for k in self.keys]
-        return (*goals, conj(*(p.rest for p in self._properties)))
+    def space(self) -> KeySpace:
+        """How keys are told apart."""
+        tests: dict[Hashable, Formula] = {}
+        for atom in self._failing:
+            if isinstance(atom, Keys):
+                string = self.values.schemas.typed_goal(atom.schema).string
+                tests[atom] = relax(string, self.values.is_known)
+            else:
+                for source, _ in atom.patterns:
+                    tests[source] = pattern_formula(Pattern(source))
+        return KeySpace(self.keys, tests)
 
-    @cached_property
-    def allowed(self) -> tuple[bool, ...]:
-        """For each key, and last for any other key: whether there is a value for it."""
-        return tuple(self.values.cost(g) is not None for g in self.goals)
+    # --------------------------------------------------------------------------------------- keys
 
-    def begin(self) -> State:
-        return Object(self, "open", 0, 0)
+    def key(self, number: int) -> _Key | None:
+        """What a key, or a key of a class, brings; None: it may never come."""
+        if number not in self._keys:
+            self._keys[number] = self._make_key(number)
+        return self._keys[number]
+
+    def _make_key(self, number: int) -> _Key | None:
+        if number in self._banned:
+            return None
+        space = self.space
+        if number >= 0:
+            passed = space.of_name(number)
+            size = 2 + sum(json_cost(ord(c), ord(c)) for c in self.keys[number])
+        else:
+            passed = space.of_class(number)
+            size = 2 + dict(space.classes()).get(number, 1)
+        name = self.keys[number] if number >= 0 else None
+        must: list[Formula] = []
+        asks: list[tuple[int, Formula]] = []
+        fails = 0
+        for bit, atom in enumerate(self._failing):
+            if isinstance(atom, Keys):
+                asked: Formula = passed[atom]
+            else:
+                matching = [s for source, s in atom.patterns if passed[source]]
+                own = [s for k, s in atom.named if k == name]
+                asked = conj(*own, *matching) if own or matching else atom.rest
+            if not self._optional >> bit & 1:
+                must.append(asked)
+            elif asked is False:
+                fails |= 1 << bit
+            elif asked is not True:
+                asks.append((1 << bit, asked))
+        together = conj(*must)
+        return None if together is False else _Key(together, tuple(asks), fails, size)
+
+    def goal(self, number: int, at: At) -> "Goal":
+        """What is asked of the value of a key, which is counted as seen already."""
+        from untemplate.constrain.values import Goal  # noqa: PLC0415  they need each other
+
+        key = self.key(number)
+        assert key is not None
+        asked = self._asked(key, at)
+        if not asked:
+            return Goal((key.must,))
+        return Goal((key.must, *asked), Object(self, "value", at, number))
+
+    def _asked(self, key: _Key, at: At) -> tuple[Formula, ...]:
+        return tuple(dict.fromkeys(f for bit, f in key.asks if not at.failed & bit))
+
+    def after_value(self, number: int, at: At, result: Result) -> At | None:
+        """What matters after the value of a key."""
+        if result is None:
+            return at
+        key = self.key(number)
+        assert key is not None
+        assert not isinstance(result, int)
+        truth = dict(zip(self._asked(key, at), result, strict=True))
+        failed = sum(bit for bit, f in key.asks if truth.get(f) is False)
+        return self.settle(at._replace(failed=at.failed | failed))
+
+    def saw(self, number: int, at: At) -> At | None:
+        """What matters once a key was written; None: no way leads on."""
+        key = self.key(number)
+        if key is None or (number >= 0 and at.seen >> number & 1):
+            return None
+        if self.values.is_ordered and not self._in_order(number, at):
+            return None
+        seen = at.seen if number < 0 else at.seen | 1 << number
+        return self.settle(At(seen, min(at.total + 1, self._enough), at.failed | key.fails))
+
+    def _in_order(self, number: int, at: At) -> bool:
+        """Whether a key may come where keys stand in declared order, others last."""
+        last = at.seen.bit_length()
+        if number < 0:
+            return all(at.seen >> n & 1 for n in self._needed)
+        return number >= last and all(at.seen >> n & 1 for n in self._needed if n < number)
+
+    def settle(self, at: At) -> At | None:
+        """Without what does not matter any more; None: no way leads to an end."""
+        if not self._optional:
+            return at
+        if at not in self._settled:
+            self._settled[at] = self._settle(at)
+        return self._settled[at]
+
+    def _settle(self, at: At) -> At | None:
+        left = self._residual(at)
+        if left[0] is False:
+            return None
+        mattering = {leaf for f in left for leaf in Verdicts((f,)).leaves()}
+        bits = sum(
+            1 << n
+            for n, atom in enumerate(self._failing)
+            if self._optional >> n & 1 and atom not in mattering
+        )
+        return at._replace(failed=at.failed | bits)
+
+    def _residual(self, at: At) -> tuple[Formula, ...]:
+        """What is still to be decided of each formula."""
+
+        def left(leaf: object) -> Formula:
+            match leaf:
+                case HasKey(key):
+                    number = self._numbers[key]
+                    if at.seen >> number & 1:
+                        return True
+                    return leaf if self.key(number) is not None else False
+                case Size(least, most):
+                    if most is not None and at.total > most:
+                        return False
+                    return True if most is None and at.total >= least else leaf
+                case _:
+                    bit = 1 << self._failing.index(leaf)  # type: ignore[arg-type]
+                    return False if at.failed & bit else leaf
+
+        return tuple(substitute(f, left) for f in self._verdicts.formulas)
+
+    # --------------------------------------------------------------------------------------- ends
+
+    def exit(self, at: At) -> Exit | None:
+        """Whether the object may end here, and what follows."""
+        if at not in self._exits:
+
+            def truth(leaf: object) -> bool:
+                match leaf:
+                    case HasKey(key):
+                        return bool(at.seen >> self._numbers[key] & 1)
+                    case Size(least, most):
+                        return at.total >= least and (most is None or at.total <= most)
+                    case _:
+                        return not at.failed >> self._failing.index(leaf) & 1  # type: ignore[arg-type]
+
+            self._exits[at] = self._verdicts.exit(truth)
+        return self._exits[at]
+
+    def begin(self) -> State | None:
+        at = self.settle(At())
+        return None if at is None else Object(self, "open", at)
 
     def shortest(self) -> int | None:
-        """Bytes of the shortest object."""
-        rest = self.rest(0, 0)
+        """Bytes of the shortest object, and of what follows it."""
+        at = self.settle(At())
+        rest = None if at is None else self.rest(at)
         return None if rest is None else rest + 1
 
-    def rest(self, seen: int, count: int) -> int | None:
-        """Fewest bytes after the pairs seen, the closing bracket included."""
-        pairs = [self._pair(n) for n in self.required if not seen >> n & 1]
-        after = count + len(pairs)
-        if after < self.least:
-            others = (n for n in range(len(self.keys)) if n not in self.required)
-            free = sorted(
-                c for n in others if not seen >> n & 1 if (c := self._pair(n)) is not None
-            )
-            pairs += free[: self.least - after]
-            pairs += [self._pair(OTHER)] * (self.least - count - len(pairs))
-        if None in pairs or (self.most is not None and count + len(pairs) > self.most):
-            return None
-        total = sum(p for p in pairs if p is not None)
-        commas = len(pairs) - (0 if count or seen or not pairs else 1)
-        return 1 + total + commas * len(self.values.comma)
+    def rest(self, at: At) -> int | None:
+        """Fewest bytes after the pairs seen, the closing bracket and what follows included."""
+        if self._is_plain:
+            return self._plain_rest(at)
+        if at in self._rests:
+            return self._rests[at]
+        found = Shortest(self).search(at)
+        if self.values.is_solving:
+            return found.get(at)
+        self._rests.update(found)
+        return self._rests.setdefault(at, None)
 
-    def _pair(self, key: int) -> int | None:
-        value = self.values.cost(self.goals[key])
-        if value is None:
+    def _plain_rest(self, at: At) -> int | None:
+        """Where all keywords have to hold the missing pairs are known."""
+        missing = [n for n in self._needed if not at.seen >> n & 1]
+        if self.values.is_ordered and any(n < at.seen.bit_length() for n in missing):
             return None
-        name = 1 if key == OTHER else json_size(self.keys[key])
-        return name + 2 + len(self.values.colon) + value
+        pairs = [self.pair(n) for n in missing]
+        short = self.least - at.total - len(pairs)
+        if short > 0:
+            taken = at.seen | sum(1 << n for n in missing)
+            names = [n for n in range(len(self.keys)) if not taken >> n & 1]
+            free = sorted(c for n in names if (c := self.pair(n)) is not None)
+            classes = [c for n, _ in self.space.classes() if (c := self.pair(n)) is not None]
+            pairs += free[:short]
+            pairs += [min(classes, default=None)] * (short - len(free[:short]))
+        if self.most is not None and at.total + len(pairs) > self.most:
+            return None
+        total = 1
+        for pair in pairs:
+            if pair is None:
+                return None
+            total += pair
+        commas = len(pairs) - (0 if at.total or not pairs else 1)
+        return total + commas * len(self.values.comma)
 
-    def key_machine(self, seen: int, count: int) -> "KeyMachine":
+    def pair(self, number: int) -> int | None:
+        """Bytes of the shortest pair with a key."""
+        key = self.key(number)
+        value = None if key is None else self.values.cost(key.must)
+        if key is None or value is None:
+            return None
+        return key.size + len(self.values.colon) + value
+
+    def after_key(self, number: int, at: At) -> int | None:
+        """Fewest bytes from behind a key to the end of the object; None: it may not come."""
+        seen = self.saw(number, at)
+        if seen is None:
+            return None
+        value = self.value_cost(number, seen)
+        return None if value is None else len(self.values.colon) + value
+
+    def value_cost(self, number: int, at: At) -> int | None:
+        """Fewest bytes of the value of a key and of all that follows."""
+        goal = self.goal(number, at)
+        value = self.values.goal_cost(goal)
+        if value is None or goal.judge is not None:
+            return value
+        rest = self.rest(at)
+        return None if rest is None else value + rest
+
+    def key_machine(self, at: At) -> KeyMachine:
         """The keys that may come next."""
-        found = self._machines.get((seen, count))
+        found = self._machines.get(at)
         if found is None:
-            found = self._machines[seen, count] = KeyMachine(
-                {self.keys[n]: (n, self._key_cost(n, seen, count)) for n in range(len(self.keys))},
-                self._key_cost(OTHER, seen, count),
-            )
+            found = KeyMachine(self.space, lambda number: self.after_key(number, at))
+            if not self.values.is_solving:
+                self._machines[at] = found
         return found
 
-    def _key_cost(self, key: int, seen: int, count: int) -> int | None:
-        """Fewest bytes after the closing quote of this key to the end; None: it may not come."""
-        if key != OTHER and seen >> key & 1:
-            return None
-        value = self.values.cost(self.goals[key])
-        rest = self.rest(*self.saw(key, seen, count))
-        if value is None or rest is None:
-            return None
-        return len(self.values.colon) + value + rest
+    # ------------------------------------------------------------------------- for the search
 
-    def saw(self, key: int, seen: int, count: int) -> tuple[int, int]:
-        """Keys seen and their number after one more."""
-        # Without bounds the number only says whether a pair was written.
-        count = min(count + 1, max(self.enough, 1))
-        return (seen if key == OTHER else seen | 1 << key), count
+    def missing(self, at: At) -> int | None:
+        """A key that has to come in any case."""
+        return next((n for n in self._needed if not at.seen >> n & 1), None)
 
-    def is_complete(self, seen: int, count: int) -> bool:
-        return seen & self._needed == self._needed and count >= self.least
+    def all_missing(self, at: At) -> list[int]:
+        return [n for n in self._needed if not at.seen >> n & 1]
 
-    def orders(self, seen: int) -> Iterator[int]:
-        """Keys that may come next where keys stand in declared order."""
-        yield from (n for n in range(seen.bit_length(), len(self.keys)))
+    def useful(self, at: At) -> list[int]:
+        """Keys that may change a verdict; of those alike the one with the shortest pair."""
+        left = {leaf for f in self._residual(at) for leaf in Verdicts((f,)).leaves()}
+        wanted = {self._numbers[leaf.key] for leaf in left if isinstance(leaf, HasKey)}
+        grows = at.total < self.least or any(isinstance(leaf, Size) for leaf in left)
+        found: dict[object, tuple[int, int]] = {}
+        names = [n for n in range(len(self.keys)) if not at.seen >> n & 1]
+        for number in (*names, *(n for n, _ in self.space.classes())):
+            key, pair = self.key(number), self.pair(number)
+            if key is None or pair is None:
+                continue
+            asks = tuple((bit, f) for bit, f in key.asks if not at.failed & bit)
+            fails = key.fails & ~at.failed
+            if number in wanted or asks or fails or grows:
+                kind = (asks, fails, number if number in wanted or self.values.is_ordered else -1)
+                if kind not in found or pair < found[kind][0]:
+                    found[kind] = (pair, number)
+        return [number for _, number in found.values()]
 
 
-def json_size(key: str) -> int:
-    """Bytes of a key in JSON without its quotes, written shortest."""
-    return sum(json_cost(ord(c), ord(c)) for c in key)
+def is_plain(part: Formula) -> bool:
+    if isinstance(part, Not):
+        return isinstance(part.part, HasKey)
+    return isinstance(part, Properties | Keys | HasKey | Size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,68 +361,62 @@ class Object(State):
 
     machine: ObjectMachine
     phase: Phase
-    seen: int
-    count: int
-    key: int = OTHER
+    at: At
+    key: int = 0
     """In `colon` and `value`: the key, counted as seen already."""
     space: bool = True
 
     def cost(self) -> int | None:
-        machine, values = self.machine, self.machine.values
+        machine = self.machine
         match self.phase:
             case "open" | "after":
-                return machine.rest(self.seen, self.count)
+                return machine.rest(self.at)
             case "next" | "key":
-                return machine.key_machine(self.seen, self.count).shortest()
+                return machine.key_machine(self.at).shortest()
             case "colon" | "value":
-                value = values.cost(machine.goals[self.key])
-                rest = machine.rest(self.seen, self.count)
-                if value is None or rest is None:
-                    return None
-                return value + rest + (len(values.colon) if self.phase == "colon" else 0)
+                value = machine.value_cost(self.key, self.at)
+                if value is None or self.phase == "value":
+                    return value
+                return value + len(machine.values.colon)
 
     def edges(self, out: Edges) -> None:
-        machine, values = self.machine, self.machine.values
-        seen, count = self.seen, self.count
+        machine, values, at = self.machine, self.machine.values, self.at
         if self.space and not values.is_exact:
-            without = Object(machine, self.phase, seen, count, self.key, space=False)
+            without = Object(machine, self.phase, at, self.key, space=False)
             allow_space(out, without, values.most_blanks)
-        if self.phase in ("open", "after") and machine.is_complete(seen, count):
-            out.do(0x7D, Pop())
+        if self.phase in ("open", "after") and (ending := machine.exit(at)) is not None:
+            out.do(0x7D, Pop(ending.result))
         if self.phase == "after":
-            following = Object(machine, "next", seen, count)
+            following = Object(machine, "next", at)
             if following.cost() is not None:
                 out.do(values.comma[0], spelt(values.comma[1:], following))
         elif self.phase in ("open", "next"):
-            keys = machine.key_machine(seen, count)
+            keys = machine.key_machine(at)
             if keys.shortest() is not None:
-                frame = Object(machine, "key", seen, count)
-                out.do(0x22, Push(frame, Chars(Lane(keys, 0), 0)))
+                out.do(0x22, Push(Object(machine, "key", at), Chars(Lane(keys, 0), 0)))
         elif self.phase == "colon":
-            frame = Object(machine, "value", seen, count, self.key)
-            value = values.begin(machine.goals[self.key])
+            value = Push(
+                Object(machine, "value", at, self.key), values.begin(machine.goal(self.key, at))
+            )
             if len(values.colon) == 1:
-                out.do(values.colon[0], Push(frame, value))
+                out.do(values.colon[0], value)
             else:
-                out.go(values.colon[0], Spell(values.colon[1:], Push(frame, value)))
+                out.go(values.colon[0], Spell(values.colon[1:], value))
 
     def resume(self, result: Result) -> State | None:
         machine = self.machine
         if self.phase == "value":
-            return Object(machine, "after", self.seen, self.count)
+            at = machine.after_value(self.key, self.at, result)
+            return None if at is None else Object(machine, "after", at)
         assert isinstance(result, int)
-        seen, count = machine.saw(result, self.seen, self.count)
-        return Object(machine, "colon", seen, count, result)
+        seen = machine.saw(result, self.at)
+        return None if seen is None else Object(machine, "colon", seen, result)
 
     def after(self) -> int:
-        # What a key costs depends on which it is, so its states count on to the end of the object.
-        if self.phase == "key":
+        # What a key costs depends on which it is, and what a judged value costs on its result: the
+        # states inside count on to the end of the object.
+        if self.phase == "key" or self.machine.goal(self.key, self.at).judge is not None:
             return 0
-        cost = Object(self.machine, "after", self.seen, self.count).cost()
+        cost = self.machine.rest(self.at)
         assert cost is not None
         return cost
-
-
-def spelt(rest: bytes, state: State) -> Go:
-    """The state once the rest of a separator is written."""
-    return Go(Spell(rest, Go(state)) if rest else state)

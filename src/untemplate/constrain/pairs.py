@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from untemplate.constrain.characters import StringMachine
-from untemplate.constrain.objects import ObjectMachine
+from untemplate.constrain.objects import At, ObjectMachine, is_plain
 from untemplate.constrain.positions import INFINITE, Raw, Step, ValueStart
 from untemplate.constrain.relax import relax
 from untemplate.constrain.text import Avoid
-from untemplate.constrain.values import Values
+from untemplate.constrain.values import Goal, Values
+from untemplate.constrain.verdicts import Verdicts, top_parts
 from untemplate.dialect import KEY_IN_LITERAL, JsonText, Pairs, Written
 from untemplate.dialect import Raw as RawEncoding
 from untemplate.dialect.pattern import JsonType
@@ -26,7 +27,7 @@ from untemplate.errors import LimitError
 from untemplate.grammar import GrammarOptions, nodes
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import Strings, Typed
-from untemplate.grammar.schema_formula import Formula, substitute
+from untemplate.grammar.schema_formula import Formula, conj, substitute
 
 __all__ = ["PairsPlan"]
 
@@ -45,18 +46,21 @@ class PairsPlan:
         self._schemas = schemas
         self._options = options
         self._values: dict[JsonText, Values] = {}
-        typed = schemas.typed(schemas.root)
-        self._machine = ObjectMachine(self._json(JsonText()), relax(typed.object))
-        self._nodes: dict[tuple[int, int, bool], _At] = {}
+        values = self._json(JsonText())
+        formula = relax(schemas.typed(schemas.root).object, values.is_known)
+        # Keywords that may fail are checked afterwards: they would need every value to be judged.
+        plain = conj(*(p for p in top_parts(formula) if is_plain(p)))
+        self._machine = ObjectMachine(values, Verdicts((plain,)))
+        self._nodes: dict[tuple[At, bool], _At] = {}
         self._written: dict[int, tuple[tuple[Step, ...], ...]] = {}
 
     def start(self) -> "_At":
-        return self.at(0, 0, is_start=True)
+        return self.node(At(), is_start=True)
 
-    def at(self, seen: int, count: int, *, is_start: bool = False) -> "_At":
-        key = (seen, count, is_start)
+    def node(self, at: At, *, is_start: bool = False) -> "_At":
+        key = (at, is_start)
         if key not in self._nodes:
-            self._nodes[key] = _At(self, seen, count, is_start)
+            self._nodes[key] = _At(self, at, is_start)
         return self._nodes[key]
 
     def _json(self, style: JsonText) -> Values:
@@ -64,25 +68,23 @@ class PairsPlan:
             self._values[style] = Values(self._schemas, style, self._options)
         return self._values[style]
 
-    def alternatives(self, at: "_At") -> Iterator[tuple[Step, ...]]:
-        pairs, machine = self.pairs, self._machine
-        is_complete = machine.is_complete(at.seen, at.count)
-        if at.is_start:
+    def alternatives(self, node: "_At") -> Iterator[tuple[Step, ...]]:
+        pairs, machine, at = self.pairs, self._machine, node.at
+        is_complete = machine.exit(at) is not None
+        if node.is_start:
             if is_complete:
                 yield (nodes.Literal(pairs.none.encode()),)
-            yield (nodes.Literal(pairs.head.encode()), self.at(0, 0))
+            yield (nodes.Literal(pairs.head.encode()), self.node(at))
             return
-        if at.count and is_complete:
+        if at.total and is_complete:
             yield (nodes.Literal(pairs.tail.encode()),)
-        lead = (pairs.separator if at.count else "") + pairs.open
-        for key, name in enumerate(machine.keys):
-            if at.seen >> key & 1:
+        lead = (pairs.separator if at.total else "") + pairs.open
+        for number, name in enumerate(machine.keys):
+            seen = machine.saw(number, at)
+            if seen is None or self.rest(self.node(seen), _size) >= INFINITE:
                 continue
-            following = self.at(*machine.saw(key, at.seen, at.count))
-            if self.rest(following, _size) >= INFINITE:
-                continue
-            for written in self.written(key):
-                yield (nodes.Literal((lead + name).encode()), *written, following)
+            for written in self.written(number):
+                yield (nodes.Literal((lead + name).encode()), *written, self.node(seen))
 
     def written(self, key: int) -> tuple[tuple[Step, ...], ...]:
         """The ways to write a value of this key, from behind the key on."""
@@ -91,10 +93,11 @@ class PairsPlan:
             found = self._written[key] = tuple(self._write(key))
         return found
 
-    def _write(self, key: int) -> Iterator[tuple[Step, ...]]:
-        name = self._machine.keys[key]
-        goal = self._machine.goals[key]
-        typed = self._schemas.typed_goal(goal)
+    def _write(self, number: int) -> Iterator[tuple[Step, ...]]:
+        name, key = self._machine.keys[number], self._machine.key(number)
+        if key is None:
+            return
+        typed = self._schemas.typed_goal(key.must)
         by_form: dict[tuple[str, str, object], Written] = {}
         parts: dict[tuple[str, str, object], set[int]] = {}
         for kind, part in _KINDS:
@@ -110,15 +113,15 @@ class PairsPlan:
         for written, allowed in ways:
             if any(w is not written and w.before == written.before for w in free):
                 continue
-            yield tuple(self._one(written, name, goal, _only(typed, allowed)))
+            yield tuple(self._one(written, name, _only(typed, allowed)))
 
-    def _one(self, written: Written, name: str, goal: Formula, typed: Typed) -> Iterator[Step]:
+    def _one(self, written: Written, name: str, typed: Typed) -> Iterator[Step]:
         before = written.before.replace(KEY_IN_LITERAL, name).encode()
         after = written.after.replace(KEY_IN_LITERAL, name).encode()
         match written.encoding:
             case RawEncoding():
                 mark = after.strip() or after
-                formula = relax(typed.string)
+                formula = relax(typed.string, self._json(JsonText()).is_known)
                 if formula is True:
                     # The text itself may hold the space of the literals, or not.
                     before, after = before.rstrip(), after.lstrip() or after
@@ -127,13 +130,10 @@ class PairsPlan:
                 yield nodes.Literal(after)
             case JsonText() as style:
                 values = self._json(style)
-                narrowed = values.narrowed(goal, typed)
+                goal = Goal((), only=typed)
+                first = values.kinds(goal).first_bytes
                 yield nodes.Literal(before)
-                yield ValueStart(
-                    values.begin(narrowed, space=False),
-                    values.goal(narrowed).first_bytes,
-                    self._schemas.origin,
-                )
+                yield ValueStart(values.begin(goal, space=False), first, self._schemas.origin)
                 yield nodes.Literal(after)
             case encoding:
                 raise LimitError(
@@ -141,33 +141,28 @@ class PairsPlan:
                     place=self._schemas.origin,
                 )
 
-    def rest(self, at: "_At", of: Callable[[Step], int]) -> int:
+    def rest(self, node: "_At", of: Callable[[Step], int]) -> int:
         """Fewest bytes and special tokens after the pairs seen."""
-        pairs, machine = self.pairs, self._machine
-        tail = of(nodes.Literal(pairs.tail.encode()))
-        empty = of(nodes.Literal(pairs.none.encode()))
-        missing = [self._pair(n, of) for n in machine.required if not at.seen >> n & 1]
-        others = sorted(
-            self._pair(n, of)
-            for n in range(len(machine.keys))
-            if n not in machine.required and not at.seen >> n & 1
-        )
-        need = machine.least - at.count - len(missing)
+        pairs, machine, at = self.pairs, self._machine, node.at
+        missing = machine.all_missing(at)
+        taken = at.seen | sum(1 << n for n in missing)
+        costs = [self._pair(n, of) for n in missing]
+        others = sorted(self._pair(n, of) for n in range(len(machine.keys)) if not taken >> n & 1)
+        need = machine.least - at.total - len(costs)
+        if not at.total and not costs and not node.is_start and need <= 0:
+            need = 1
         if need > len(others):
             return INFINITE
-        if not at.count and not missing and not at.is_start and need <= 0:
-            need = 1
-        missing += others[: max(need, 0)]
-        if machine.most is not None and at.count + len(missing) > machine.most:
+        costs += others[: max(need, 0)]
+        if machine.most is not None and at.total + len(costs) > machine.most:
             return INFINITE
-        if at.is_start and not missing:
-            return empty
-        if not missing and not at.count:
-            return INFINITE
-        head = of(nodes.Literal(pairs.head.encode())) if at.is_start else 0
-        separators = len(missing) - (0 if at.count else 1)
+        if node.is_start and not costs:
+            return of(nodes.Literal(pairs.none.encode()))
+        head = of(nodes.Literal(pairs.head.encode())) if node.is_start else 0
+        separators = len(costs) - (0 if at.total or not costs else 1)
         between = separators * of(nodes.Literal(pairs.separator.encode()))
-        return min(head + sum(missing) + between + tail, INFINITE)
+        tail = of(nodes.Literal(pairs.tail.encode()))
+        return min(head + sum(costs) + between + tail, INFINITE)
 
     def _pair(self, key: int, of: Callable[[Step], int]) -> int:
         lead = of(nodes.Literal((self.pairs.open + self._machine.keys[key]).encode()))
@@ -180,8 +175,7 @@ class _At:
     """Between two pairs."""
 
     plan: PairsPlan
-    seen: int
-    count: int
+    at: At
     is_start: bool
     _cost: list[int] = field(default_factory=list[int])
 
@@ -218,7 +212,7 @@ def raw_machine(formula: Formula, mark: bytes) -> StringMachine:
         members = tuple(m for m in atom.members if mark not in m.encode())
         return Strings(members) if members else False
 
-    return StringMachine(substitute(formula, keep), _utf8_size)
+    return StringMachine(Verdicts((substitute(formula, keep),)), _utf8_size)
 
 
 def _utf8_size(low: int, high: int) -> int:  # noqa: ARG001  the first of a span is the shortest

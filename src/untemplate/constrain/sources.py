@@ -6,7 +6,7 @@ value says how it is written: as JSON text, or pair by pair in the dialect's own
 
 from untemplate.constrain.pairs import PairsPlan
 from untemplate.constrain.positions import Step, ValueStart
-from untemplate.constrain.values import Values
+from untemplate.constrain.values import Goal, Values
 from untemplate.dialect import JsonText, Pairs
 from untemplate.errors import LimitError
 from untemplate.grammar import Grammar, nodes
@@ -44,9 +44,9 @@ class Sources:
         match value.encoding:
             case JsonText() as style:
                 values = Values(schemas, style, self._options)
-                goal = values.goal(schemas.root)
-                state = values.begin(schemas.root, space=False)
-                return ValueStart(state, goal.first_bytes, value.origin)
+                goal = Goal((schemas.root,))
+                state = values.begin(goal, space=False)
+                return ValueStart(state, values.kinds(goal).first_bytes, value.origin)
             case Pairs() as pairs:
                 return PairsPlan(schemas, pairs, self._options).start()
             case encoding:

@@ -40,12 +40,13 @@ __all__ = [
     "Set",
     "Spell",
     "State",
+    "spelt",
 ]
 
 ALL_BYTES: NDArray[np.int64] = np.arange(256, dtype=np.int64)
 
-Result = object
-"""What an inner value tells its frame; hashable. None: that it is as it should be."""
+Result = tuple[bool, ...] | int | None
+"""What an inner value tells its frame: answers to questions, the number of a key, or nothing."""
 
 Selector = int | bytes | NDArray[np.int64]
 """One byte, or several."""
@@ -168,16 +169,23 @@ class Spell(State):
 
     data: bytes
     then: Action
+    extra: int = 0
+    """Bytes that a judge says to follow."""
 
     def cost(self) -> int | None:
         rest = cost_of(self.then)
-        return None if rest is None else len(self.data) + rest
+        return None if rest is None else len(self.data) + rest + self.extra
 
     def edges(self, out: Edges) -> None:
         if len(self.data) > 1:
-            out.go(self.data[0], Spell(self.data[1:], self.then))
+            out.go(self.data[0], Spell(self.data[1:], self.then, self.extra))
         else:
             out.do(self.data[0], self.then)
+
+
+def spelt(rest: bytes, state: State) -> Action:
+    """To a state once the rest of a separator is written."""
+    return Go(Spell(rest, Go(state)) if rest else state)
 
 
 def cost_of(action: Action) -> int | None:

@@ -17,8 +17,8 @@ import numpy as np
 
 from untemplate.constrain.characters import Arrival, Characters, StringMachine, arrive
 from untemplate.constrain.state import Action, Edges, Pop, State
+from untemplate.constrain.verdicts import Verdicts
 from untemplate.constrain.words import LAST, Span
-from untemplate.grammar.schema_formula import Formula
 
 __all__ = ["LEAVING", "JsonString", "Quoted", "json_cost", "start_of"]
 
@@ -57,13 +57,14 @@ class Quoted(Characters, Protocol):
 
 
 class JsonString(StringMachine):
-    """The JSON strings that satisfy a formula."""
+    """The JSON strings that end as they are asked to."""
 
-    def __init__(self, formula: Formula) -> None:
-        super().__init__(formula, json_cost)
+    def __init__(self, verdicts: Verdicts) -> None:
+        super().__init__(verdicts, json_cost)
 
     def close(self, place: int, region: int) -> Action | None:
-        return Pop() if self.holds(place, region) else None
+        found = self.exit(place, region)
+        return None if found is None else Pop(found.result)
 
     def close_cost(self) -> int:
         return 1

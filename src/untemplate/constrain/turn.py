@@ -223,7 +223,7 @@ class TurnMachine:
     def _raw(self, position: InRaw) -> Iterator[Position]:
         yield position
         machine = position.raw.machine
-        if not position.pending and machine.holds(position.place, position.region):
+        if not position.pending and machine.exit(position.place, position.region):
             yield from self.after(position.rest)
 
     def _end(self, stops: tuple[bytes, ...]) -> Iterator[Position]:

@@ -1,33 +1,51 @@
 r"""JSON values of a schema: which bytes a value may begin with, and what is inside.
 
     values = Values(schemas, JsonText(), GrammarOptions())
-    values.begin(schemas.root)          # a state: before the value, white space allowed
+    values.begin(Goal((schemas.root,)))     # a state: before the value, white space allowed
 
-A *goal* is a formula over subschemas that the value has to satisfy; mostly one subschema. It is
-split by kind of value: a goal that allows a string and an object has one machine for each, made
-when the first byte says which it is. Values inside arrays and objects have goals of their own, so a
-schema that refers to itself is no problem.
+A *goal* is what is asked of a value: a formula over subschemas that has to hold, and further ones
+whose truth the frame wants to know. It is split by kind of value: a goal that allows a string and
+an object has one machine for each, made when the first byte says which it is. Values inside arrays
+and objects have goals of their own, so a schema that refers to itself is no problem.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from untemplate.constrain.arrays import ArrayMachine
 from untemplate.constrain.numbers import NumberMachine
 from untemplate.constrain.objects import ObjectMachine
-from untemplate.constrain.relax import relax
+from untemplate.constrain.relax import children_of, is_known_leaf, relax
 from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Pop, Spell, State
 from untemplate.constrain.strings import JsonString, start_of
+from untemplate.constrain.verdicts import Exit, Verdicts
 from untemplate.dialect import JsonText
+from untemplate.errors import LimitError
 from untemplate.grammar.build import GrammarOptions
 from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import Typed
-from untemplate.grammar.schema_formula import Formula
+from untemplate.grammar.schema_atoms import Schema, Typed
+from untemplate.grammar.schema_formula import Formula, conj, leaves, neg
 
-__all__ = ["Goal", "Values"]
+__all__ = ["Goal", "Outcome", "Values"]
 
 _WORDS = (b"null", b"false", b"true")
+_MOST_OUTCOMES = 256
+
+Outcome = tuple[tuple[bool, ...], int]
+"""Truth of the further formulas, and the bytes of the shortest value that gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is asked of a value."""
+
+    formulas: tuple[Formula, ...]
+    """Over subschemas. The first has to hold; the truth of the others is the value's result."""
+    judge: State | None = None
+    only: Typed | None = None
+    """Set where just some kinds of value are meant: what each has to be, in place of formulas."""
 
 
 class Values:
@@ -42,148 +60,203 @@ class Values:
         comma, colon = (style.item_separator, style.key_separator) if self.is_exact else (",", ":")
         self.comma = comma.encode()
         self.colon = colon.encode()
-        self._goals: dict[Formula, Goal] = {}
-        self._costs: dict[Formula, int | None] = {}
-        self._guesses: dict[Formula, int | None] = {}
-        self._seen: set[Formula] = set()
-        self._is_solving = False
+        self._kinds: dict[Goal, Kinds] = {}
+        self._costs: dict[Goal, int | None] = {}
+        self._guesses: dict[Goal, int | None] = {}
+        self._open: set[Goal] = set()
+        self._passed: set[Goal] = set()
+        self._is_cyclic = False
+        self._outcomes: dict[Goal, tuple[Outcome, ...]] = {}
+        self._known: dict[Schema, bool] = {}
 
-    def goal(self, goal: Formula) -> "Goal":
-        found = self._goals.get(goal)
+    def kinds(self, goal: Goal) -> "Kinds":
+        found = self._kinds.get(goal)
         if found is None:
-            found = self._goals[goal] = Goal(self, goal)
+            found = self._kinds[goal] = Kinds(self, goal)
         return found
 
-    def narrowed(self, goal: Formula, typed: Typed) -> Formula:
-        """A goal of its own for a part of the kinds that a goal allows."""
-        narrow = Narrowed(goal, typed)
-        self.goal(narrow).typed = typed
-        return narrow
-
-    def begin(self, goal: Formula, *, space: bool = True) -> State:
+    def begin(self, goal: Goal, *, space: bool = True) -> State:
         """Before a value."""
-        return Begin(self.goal(goal), space and not self.is_exact)
+        return Begin(self.kinds(goal), space and not self.is_exact)
 
-    def cost(self, goal: Formula) -> int | None:
-        """Bytes of the shortest value; None: there is none.
+    @property
+    def is_solving(self) -> bool:
+        """Whether costs are still guesses, and nothing made of them may be kept."""
+        return bool(self._open)
+
+    def cost(self, formula: Formula) -> int | None:
+        """Bytes of the shortest value that satisfies a formula; None: there is none."""
+        return self.goal_cost(Goal((formula,)))
+
+    def goal_cost(self, goal: Goal) -> int | None:
+        """The same of a goal, and of what its judge says to follow.
 
         A least fixed point: a goal inside itself counts as without value until a round finds one.
         """
         if goal in self._costs:
             return self._costs[goal]
-        if self._is_solving:
-            if goal not in self._seen:
-                self._seen.add(goal)
-                self._guesses[goal] = self.goal(goal).shortest()
+        if goal.judge is not None:
+            # What follows is known, so nothing here is inside itself.
+            found = self._costs[goal] = self.kinds(goal).shortest()
+            return found
+        if goal in self._open:
+            self._is_cyclic = True
             return self._guesses.get(goal)
-        self._is_solving = True
-        try:
-            while True:
-                before = dict(self._guesses)
-                self._seen = {goal}
-                self._guesses[goal] = self.goal(goal).shortest()
-                if self._guesses == before:
-                    break
-        finally:
-            self._is_solving = False
+        if goal in self._passed:
+            return self._guesses[goal]
+        if self._open:
+            return self._guess(goal)
+        while True:
+            before = dict(self._guesses)
+            self._is_cyclic = False
+            self._passed.clear()
+            self._guess(goal)
+            if not self._is_cyclic or self._guesses == before:
+                break
         self._costs |= self._guesses
-        self._guesses = {}
+        self._guesses.clear()
+        self._passed.clear()
         return self._costs[goal]
 
+    def _guess(self, goal: Goal) -> int | None:
+        self._open.add(goal)
+        try:
+            found = self._guesses[goal] = self.kinds(goal).shortest()
+        finally:
+            self._open.discard(goal)
+        self._passed.add(goal)
+        return found
 
-@dataclass(frozen=True, slots=True)
-class Narrowed:
-    """A goal, but only for some kinds of value."""
+    def outcomes(self, formulas: tuple[Formula, ...]) -> tuple[Outcome, ...]:
+        """Every truth of the further formulas that some value gives, with its shortest value."""
+        goal = Goal(formulas)
+        found = self._outcomes.get(goal)
+        if found is None:
+            found = tuple(self._find_outcomes(formulas[0], formulas[1:], ()))
+            if len(found) > _MOST_OUTCOMES:
+                raise LimitError(f"more than {_MOST_OUTCOMES} outcomes of one value")
+            if not self.is_solving:
+                self._outcomes[goal] = found
+        return found
 
-    goal: Formula
-    typed: Typed
+    def _find_outcomes(
+        self, must: Formula, rest: tuple[Formula, ...], so_far: tuple[bool, ...]
+    ) -> Iterator[Outcome]:
+        cost = self.cost(must)
+        if cost is None:
+            return
+        if not rest:
+            yield so_far, cost
+            return
+        yield from self._find_outcomes(conj(must, rest[0]), rest[1:], (*so_far, True))
+        yield from self._find_outcomes(conj(must, neg(rest[0])), rest[1:], (*so_far, False))
+
+    def is_known(self, schema: Schema) -> bool:
+        """Whether everything that a subschema asks is enforced while it is written."""
+        if isinstance(schema, bool):
+            return True
+        if schema not in self._known:
+            self._known[schema] = True  # inside itself it adds nothing
+            found = {leaf for part in self.schemas.typed(schema).parts for leaf in leaves(part)}
+            self._known[schema] = all(map(is_known_leaf, found)) and all(
+                self.is_known(child) for leaf in found for child in children_of(leaf)
+            )
+        return self._known[schema]
 
 
-@dataclass(slots=True, eq=False)
-class _Parts:
-    """Machines by kind."""
+class Kinds:
+    """The machines of one goal, by kind of value."""
 
-    words: tuple[bytes, ...]
-    number: NumberMachine | None
-    string: JsonString | None
-    array: ArrayMachine | None
-    object: ObjectMachine | None
-
-
-@dataclass(eq=False)
-class Goal:
-    """What a value has to be, by kind."""
-
-    values: Values
-    formula: Formula
+    def __init__(self, values: Values, goal: Goal) -> None:
+        self.values = values
+        self.goal = goal
 
     @cached_property
-    def typed(self) -> Typed:
-        return self.values.schemas.typed_goal(self.formula)
+    def _typed(self) -> tuple[Typed, ...]:
+        if self.goal.only is not None:
+            return (self.goal.only,)
+        return tuple(self.values.schemas.typed_goal(f) for f in self.goal.formulas)
+
+    def _verdicts(self, part: int) -> Verdicts | None:
+        """What is asked of one kind; None: it is not allowed."""
+        parts = [relax(t.parts[part], self.values.is_known) for t in self._typed]
+        return None if parts[0] is False else Verdicts(tuple(parts), self.goal.judge)
 
     @cached_property
-    def parts(self) -> _Parts:
-        typed = self.typed
-        allowed = zip(_WORDS, (typed.null, typed.false, typed.true), strict=True)
-        number, string = relax(typed.number), relax(typed.string)
-        array, object_ = relax(typed.array), relax(typed.object)
-        return _Parts(
-            tuple(word for word, is_allowed in allowed if is_allowed),
-            None if number is False else NumberMachine(number),
-            None if string is False else JsonString(string),
-            None if array is False else ArrayMachine(self.values, array),
-            None if object_ is False else ObjectMachine(self.values, object_),
-        )
+    def words(self) -> tuple[tuple[bytes, Exit], ...]:
+        """Of null, false and true those that are allowed, and what follows."""
+        found: list[tuple[bytes, Exit]] = []
+        for part, word in enumerate(_WORDS):
+            verdicts = self._verdicts(part)
+            if verdicts is not None and (exit_ := verdicts.exit(bool)) is not None:
+                found.append((word, exit_))
+        return tuple(found)
+
+    @cached_property
+    def number(self) -> NumberMachine | None:
+        verdicts = self._verdicts(3)
+        return None if verdicts is None else NumberMachine(verdicts)
+
+    @cached_property
+    def string(self) -> JsonString | None:
+        verdicts = self._verdicts(4)
+        return None if verdicts is None else JsonString(verdicts)
+
+    @cached_property
+    def array(self) -> ArrayMachine | None:
+        verdicts = self._verdicts(5)
+        return None if verdicts is None else ArrayMachine(self.values, verdicts)
+
+    @cached_property
+    def object(self) -> ObjectMachine | None:
+        verdicts = self._verdicts(6)
+        return None if verdicts is None else ObjectMachine(self.values, verdicts)
 
     def shortest(self) -> int | None:
-        """Bytes of the shortest value."""
-        parts = self.parts
-        costs: list[int | None] = [len(w) for w in parts.words]
-        if parts.number is not None:
-            costs.append(parts.number.begin().cost())
-        if parts.string is not None and (cost := parts.string.shortest()) is not None:
+        """Bytes of the shortest value, and of what follows it."""
+        costs: list[int | None] = [len(word) + exit_.cost for word, exit_ in self.words]
+        if self.number is not None:
+            costs.append(self.number.begin().cost())
+        if self.string is not None and (cost := self.string.shortest()) is not None:
             costs.append(cost + 2)
-        costs += [m.shortest() for m in (parts.array, parts.object) if m is not None]
+        costs += [m.shortest() for m in (self.array, self.object) if m is not None]
         return min((c for c in costs if c is not None), default=None)
 
     @cached_property
     def first_bytes(self) -> bytes:
         """Bytes that a value may begin with."""
-        parts = self.parts
-        found = bytearray(word[0] for word in parts.words)
-        if parts.number is not None:
-            found += parts.number.first_bytes()
-        for machine, byte in ((parts.string, 0x22), (parts.array, 0x5B), (parts.object, 0x7B)):
-            if machine is not None and machine.shortest() is not None:
-                found.append(byte)
+        found = bytearray(word[0] for word, _ in self.words)
+        if self.number is not None:
+            found += self.number.first_bytes()
+        machines = ((self.string, 0x22), (self.array, 0x5B), (self.object, 0x7B))
+        found += bytes(b for m, b in machines if m is not None and m.shortest() is not None)
         return bytes(found)
 
     def edges(self, out: Edges) -> None:
         """The first byte of a value."""
-        parts = self.parts
-        for word in parts.words:
-            out.go(word[0], Spell(word[1:], Pop()))
-        if parts.number is not None:
-            parts.number.begin().edges(out)
-        if parts.string is not None and parts.string.shortest() is not None:
-            out.do(0x22, start_of(parts.string, parts.string.begin()))
-        if parts.array is not None and parts.array.shortest() is not None:
-            out.go(0x5B, parts.array.begin())
-        if parts.object is not None and parts.object.shortest() is not None:
-            out.go(0x7B, parts.object.begin())
+        for word, exit_ in self.words:
+            out.go(word[0], Spell(word[1:], Pop(exit_.result), exit_.cost))
+        if self.number is not None:
+            self.number.begin().edges(out)
+        if self.string is not None and self.string.shortest() is not None:
+            out.do(0x22, start_of(self.string, self.string.begin()))
+        if self.array is not None and self.array.shortest() is not None:
+            out.go(0x5B, self.array.begin())
+        if self.object is not None and self.object.shortest() is not None:
+            out.go(0x7B, self.object.begin())
 
 
 @dataclass(frozen=True, slots=True)
 class Begin(State):
     """Before a value."""
 
-    goal: Goal
+    kinds: Kinds
     space: bool
 
     def cost(self) -> int | None:
-        return self.goal.values.cost(self.goal.formula)
+        return self.kinds.values.goal_cost(self.kinds.goal)
 
     def edges(self, out: Edges) -> None:
-        self.goal.edges(out)
+        self.kinds.edges(out)
         if self.space:
-            allow_space(out, Begin(self.goal, False), self.goal.values.most_blanks)
+            allow_space(out, Begin(self.kinds, False), self.kinds.values.most_blanks)

@@ -13,15 +13,15 @@ How characters are written (escapes, quotes) is no matter here; see `strings`.
 """
 
 import heapq
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import pairwise
 from typing import Protocol
 
+from untemplate.constrain.verdicts import Exit
 from untemplate.errors import LimitError
 from untemplate.grammar.schema_atoms import Length
-from untemplate.grammar.schema_formula import Formula, evaluate, leaves
 
-__all__ = ["DEAD", "LAST", "Automaton", "Counter", "Members", "Span", "WordProduct"]
+__all__ = ["DEAD", "LAST", "Automaton", "Counter", "Members", "Product", "Span", "Words"]
 
 LAST = 0x10FFFF
 _MOST_STEADY = 16
@@ -91,78 +91,42 @@ class Counter:
         return state >= self._least and (self._most is None or state <= self._most)
 
 
-class WordProduct:
-    """The strings that satisfy a formula. State 0 is the start."""
+class Product:
+    """Several automata side by side. State 0 is the start."""
 
-    def __init__(
-        self,
-        formula: Formula,
-        automaton: Callable[[Hashable], Automaton],
-        cost: Callable[[int, int], int],
-        most_steps: int = 200_000,
-    ) -> None:
-        """`cost` says how many bytes the cheapest character of a range takes."""
-        self._formula = formula
-        self._atoms = tuple(dict.fromkeys(leaves(formula)))
-        self._automata = tuple(map(automaton, self._atoms))
-        self._cost_of_span = cost
-        self._states = [(0,) * len(self._atoms)]
+    def __init__(self, automata: Mapping[Hashable, Automaton]) -> None:
+        self._atoms = tuple(automata)
+        self._automata = tuple(automata.values())
+        self._states = [(0,) * len(automata)]
         self._numbers = {self._states[0]: 0}
-        self._all: dict[int, tuple[Span, ...]] = {}
-        self._living: dict[int, tuple[Span, ...]] = {}
-        self._costs: dict[int, int | None] = {}
-        self._steps = most_steps
+        self._spans: dict[int, tuple[Span, ...]] = {}
 
-    @property
-    def is_free(self) -> bool:
-        """Whether any character may stand anywhere."""
-        return self.spans(0) == ((0, LAST, 0),)
+    def parts(self, state: int) -> tuple[int, ...]:
+        """The state of each automaton."""
+        return self._states[state]
 
-    def is_steady(self) -> bool:
-        """Whether the string may end anywhere, and go on from everywhere with one byte."""
-        seen = {0}
-        pending = [0]
-        while pending:
-            state = pending.pop()
-            spans = self.spans(state)
-            if not self.holds(state) or not any(self._cost_of_span(a, b) == 1 for a, b, _ in spans):
-                return False
-            new = {to for _, _, to in spans} - seen
-            seen |= new
-            pending += new
-            if len(seen) > _MOST_STEADY:
-                return False
-        return True
-
-    def holds(self, state: int) -> bool:
-        """Whether the string may end here."""
-        verdicts = {
+    def truth(self, state: int) -> dict[Hashable, bool]:
+        """Which atoms hold of a string that ends here."""
+        return {
             atom: s != DEAD and a.holds(s)
             for atom, a, s in zip(self._atoms, self._automata, self._states[state], strict=True)
         }
-        return evaluate(self._formula, verdicts.__getitem__)
 
     def spans(self, state: int) -> tuple[Span, ...]:
-        """Where characters lead; only to states from which the string can still end."""
-        found = self._living.get(state)
+        """Where characters lead; together all of them."""
+        found = self._spans.get(state)
         if found is None:
-            found = tuple(s for s in self._spans(state) if self.cost(s[2]) is not None)
-            self._living[state] = found
+            found = self._spans[state] = self._joined(self._states[state])
         return found
 
-    def cost(self, state: int) -> int | None:
-        """Fewest bytes until the string may end; None: it can't."""
-        if state not in self._costs:
-            self._search(state)
-        return self._costs[state]
+    def after(self, text: str) -> int:
+        """The state after a string."""
+        state = 0
+        for code in map(ord, text):
+            state = next(to for low, high, to in self.spans(state) if low <= code <= high)
+        return state
 
-    def _spans(self, state: int) -> tuple[Span, ...]:
-        found = self._all.get(state)
-        if found is None:
-            found = self._all[state] = self._product(self._states[state])
-        return found
-
-    def _product(self, states: tuple[int, ...]) -> tuple[Span, ...]:
+    def _joined(self, states: tuple[int, ...]) -> tuple[Span, ...]:
         parts = [
             a.spans(s) if s != DEAD else () for a, s in zip(self._automata, states, strict=True)
         ]
@@ -192,6 +156,90 @@ class WordProduct:
             self._states.append(states)
         return found
 
+    def reach(self, cost: Callable[[int, int], int], most: int) -> Iterator[tuple[int, int]]:
+        """States with the bytes to reach them, nearest first, at most so many."""
+        heap = [(0, 0)]
+        done: set[int] = set()
+        while heap and len(done) < most:
+            far, state = heapq.heappop(heap)
+            if state in done:
+                continue
+            done.add(state)
+            yield state, far
+            for low, high, target in self.spans(state):
+                if target not in done:
+                    heapq.heappush(heap, (far + cost(low, high), target))
+
+
+class Words:
+    """The strings of a product that end where they may. State 0 is the start."""
+
+    def __init__(
+        self,
+        product: Product,
+        cost: Callable[[int, int], int],
+        end: Callable[[int], Exit | None],
+        most_steps: int = 200_000,
+    ) -> None:
+        """Sets up the search for ends.
+
+        Args:
+            product: the automata.
+            cost: bytes of the cheapest character of a range.
+            end: whether the string may end in a state of the product, and what follows.
+            most_steps: bound of the search.
+        """
+        self._product = product
+        self._cost_of_span = cost
+        self._end = end
+        self._living: dict[int, tuple[Span, ...]] = {}
+        self._exits: dict[int, Exit | None] = {}
+        self._costs: dict[int, int | None] = {}
+        self._steps = most_steps
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any character may stand anywhere."""
+        return self.spans(0) == ((0, LAST, 0),)
+
+    def is_steady(self) -> bool:
+        """Whether the string may end anywhere, and go on from everywhere with one byte."""
+        seen = {0}
+        pending = [0]
+        while pending:
+            state = pending.pop()
+            spans = self.spans(state)
+            goes_on = any(self._cost_of_span(a, b) == 1 for a, b, _ in spans)
+            if not goes_on or self.exit(state) is None:
+                return False
+            new = {to for _, _, to in spans} - seen
+            seen |= new
+            pending += new
+            if len(seen) > _MOST_STEADY:
+                return False
+        return True
+
+    def exit(self, state: int) -> Exit | None:
+        """Whether the string may end here, and what follows."""
+        if state not in self._exits:
+            self._exits[state] = self._end(state)
+        return self._exits[state]
+
+    def spans(self, state: int) -> tuple[Span, ...]:
+        """Where characters lead; only to states from which the string can still end."""
+        found = self._living.get(state)
+        if found is None:
+            spans = self._product.spans(state)
+            found = tuple(s for s in spans if self.cost(s[2]) is not None)
+            self._living[state] = found
+        return found
+
+    def cost(self, state: int) -> int | None:
+        """Fewest bytes until the string may end, and of what follows; None: it can't end."""
+        if state not in self._costs:
+            self._search(state)
+        return self._costs[state]
+
     def _search(self, start: int) -> None:
         """Dijkstra from one state to the nearest end; what lies on the way is known then too."""
         best = {start: 0}
@@ -207,12 +255,14 @@ class WordProduct:
             self._steps -= 1
             if self._steps < 0:
                 raise LimitError("a string keyword needs too many steps")
-            rest = self._costs.get(state) if state in self._costs else self._rest_here(state)
+            is_known = state in self._costs
+            found = self.exit(state)
+            rest = self._costs[state] if is_known else None if found is None else found.cost
             if rest is not None and (goal is None or far + rest < goal[0]):
                 goal = (far + rest, state)
-            if state in self._costs or rest == 0:
+            if is_known or rest == 0:
                 continue
-            for low, high, target in self._spans(state):
+            for low, high, target in self._product.spans(state):
                 weight = far + self._cost_of_span(low, high)
                 if weight < best.get(target, weight + 1):
                     best[target] = weight
@@ -226,6 +276,3 @@ class WordProduct:
         while state != start:
             state = came[state]
             self._costs[state] = total - best[state]
-
-    def _rest_here(self, state: int) -> int | None:
-        return 0 if self.holds(state) else None
