@@ -13,7 +13,8 @@ from untemplate.reader.events import (
     TextStart,
     deltas,
 )
-from untemplate.reader.reader import Reader
+from untemplate.reader.live import LiveCall, LiveTurn
+from untemplate.reader.reader import Reader, Snapshot
 
 __all__ = [
     "ArgumentEnd",
@@ -22,8 +23,11 @@ __all__ = [
     "CallStart",
     "Diagnosed",
     "Event",
+    "LiveCall",
+    "LiveTurn",
     "Part",
     "Reader",
+    "Snapshot",
     "TextDelta",
     "TextEnd",
     "TextStart",

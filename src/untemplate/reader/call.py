@@ -1,240 +1,300 @@
-"""Reads one call behind its opening marks: name, id, arguments, closing marks.
+"""Reads one call behind its opening marks: the rest of its header, arguments, closing marks.
 
-A call is *tentative* until its name is known: until then nothing was told, and what turns out not
-to be a call is given back as text (`outcome` is `text`). From then on it is a call whatever
-comes: `done` when its arguments ended, `bad` when they can't be read. What is told goes through a
-`Teller`, in the order of the bytes.
+A call without a name yet is *tentative*: what it tells is deferred, and if it turns out not to be a
+call it is text again (`outcome` is `text`). From its name on it is a call whatever comes: `done`
+when its arguments and its end were seen, `bad` when they can't be read.
 """
 
-from typing import Protocol
+import copy
+import re
+from collections.abc import Mapping
 
-from untemplate.dialect import Hole, Pairs
+from untemplate.dialect import Hole, Python
 from untemplate.message import JSON, Tool
-from untemplate.reader.envelope import EnvelopeReader, ValueReader
+from untemplate.reader.envelope import EnvelopeFrame
 from untemplate.reader.events import PartKind
-from untemplate.reader.json_text import JsonReader, Note
-from untemplate.reader.pairs import PairsReader
-from untemplate.reader.plan import CallPlan
+from untemplate.reader.frame import Frame, PlainTest
+from untemplate.reader.group import GroupFrame
+from untemplate.reader.json_text import JsonFrame
+from untemplate.reader.match import MOST_WORD_BYTES, Found
+from untemplate.reader.plan import ARGUMENTS, Arguments, CallPlan, Word
+from untemplate.reader.quoted import QuotedFrame
+from untemplate.reader.record import CallRecord
+from untemplate.reader.sink import Note
+from untemplate.reader.tape import Tape
+from untemplate.reader.utf8 import Data, past_space
 
-__all__ = ["CallFrame", "Teller"]
-
-_SPACE = b" \t\r\n"
-MOST_NAME_BYTES = 256
-
-
-class Teller(Protocol):
-    """Where a call tells what it finds. `end` is a position in the data of this `read`."""
-
-    def tell_start(self, name: str) -> None: ...
-    def tell_part(self, kind: PartKind, end: int) -> None: ...
-    def tell_id(self, written: str) -> None: ...
-    def tell_arguments(self, text: str, end: int) -> None: ...
-    def tell_argument(self, name: str, value: JSON) -> None: ...
-    def tell_note(self, note: Note, end: int) -> None: ...
+__all__ = ["CallFrame"]
 
 
 class CallFrame:
     """The state of one call that is being read."""
 
+    __slots__ = (
+        "_step",
+        "_tools",
+        "arguments",
+        "bad",
+        "envelope",
+        "first_mark",
+        "found",
+        "name",
+        "outcome",
+        "plan",
+        "record",
+        "start",
+        "was_closed",
+    )
+
     def __init__(
-        self, plan: CallPlan, tools: dict[str, Tool], teller: Teller, *, is_bare: bool
+        self, found: Found, start: int, first_mark: int, tools: Mapping[str, Tool]
     ) -> None:
-        self._plan = plan
+        plan = found.way.call
+        assert plan is not None
+        self.plan: CallPlan = plan
+        self.found = found
+        self.start = start
+        """Where its first mark begins."""
+        self.first_mark = first_mark
+        """Length of the first mark: text goes on behind it if this is no call."""
         self._tools = tools
-        self._teller = teller
-        self._is_bare = is_bare
-        """No marker shows that this is a call: only its name and arguments can."""
-        self._envelope = EnvelopeReader(plan.envelope) if plan.envelope else None
-        self._step = 0
-        self._mark = -1
-        """Next mark of the current step; -1 while its hole is being read."""
-        self._name = ""
-        self._parts: list[tuple[PartKind, int]] = []
-        self.values: ValueReader | PairsReader | None = None
-        self.is_told = False
+        python = isinstance(plan.encoding, Python)
+        self.envelope = EnvelopeFrame(plan.envelope, python=python) if plan.envelope else None
+        self._step = found.way.step
+        """Number of the next step of the plan."""
+        self.arguments: Frame | None = None
+        self.name = ""
+        self.record: CallRecord | None = None
+        """Set when the call is known to be one."""
         self.outcome = ""
         self.bad: Note | None = None
-        self.missing_close = False
+        self.was_closed = True
+        """Whether all of its closing marks were there."""
+
+    def clone(self, record: CallRecord | None) -> "CallFrame":
+        """A copy that goes on with this record."""
+        other = copy.copy(self)
+        other.envelope = self.envelope.clone() if self.envelope else None
+        if other.envelope and self.arguments is not None:
+            other.arguments = other.envelope.arguments
+        else:
+            other.arguments = self.arguments.clone() if self.arguments else None
+        other.record = record if self.record is not None else None
+        return other
+
+    # ------------------------------------------------------------------------------------ state
 
     @property
-    def after(self) -> str:
-        """The rule behind this call."""
-        return self._plan.after
+    def wants_commit(self) -> bool:
+        """Whether it is clear that this is a call, and nobody was told so far."""
+        if self.record is not None or self.outcome or not self.name:
+            return False
+        way, known = self.found.way, self.name in self._tools
+        if not way.is_bare:
+            return True
+        begun = self.arguments is not None and self.arguments.has_begun
+        return (known and begun) or (way.is_own and (known or begun))
 
     @property
-    def closing_marks(self) -> tuple[bytes, ...]:
-        return self._plan.closing
+    def plain(self) -> PlainTest | None:
+        """See `Frame.plain`; None where a piece of data may be anything else."""
+        if self.record is None or self.outcome or self.arguments is None or self.arguments.is_done:
+            return None
+        return self.arguments.plain
 
-    def read(self, data: bytes, at: int, *, final: bool) -> int:
-        """Read on; gives the position of the first byte not taken."""
-        while not self.outcome:
-            before, state = at, (self._step, self._mark, self.is_told)
-            at = self._advance(data, at, final=final)
-            if at == before and state == (self._step, self._mark, self.is_told):
+    # ------------------------------------------------------------------------------------- read
+
+    def begin(self, tape: Tape) -> None:
+        """Tells what stood on the way here; deferred, as all that follows."""
+        tape.defer()
+        tape.told = self.found.marker_end
+        for word in self.found.words:
+            tape.part("structure", word.start - tape.base)
+            tape.part(_PARTS[word.hole], word.end - tape.base)
+        tape.part("structure", self.found.end - tape.base)
+
+    def name_words(self, data: Data, tape: Tape) -> None:
+        """Takes name and id from the words on the way here."""
+        for word in self.found.words:
+            start, end = word.start - tape.base, word.end - tape.base
+            self._take_word(word.hole, data, start, end, tape)
+
+    def _take_word(self, hole: Hole, data: Data, start: int, end: int, tape: Tape) -> None:
+        text = bytes(data[start:end]).decode("utf-8", "replace").strip()
+        if hole is Hole.ID:
+            tape.written_id(text)
+        elif hole is Hole.NAME and not self.name:
+            if not self._is_name(text) or (self.found.way.is_bare and text not in self._tools):
+                self._give_up(Note("not_a_call", f"{text!r} is no name of a tool"))
+            else:
+                self.name = text
+
+    def _is_name(self, text: str) -> bool:
+        return text in self._tools or bool(_NAME.fullmatch(text))
+
+    def read(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
+        """Read on, until it is known to be a call or over; gives the position."""
+        while not self.outcome and not self.wants_commit:
+            before, step = at, self._step
+            at = self._advance(data, at, tape, final=final)
+            if at == before and step == self._step:
                 break
         return at
 
-    def _advance(self, data: bytes, at: int, *, final: bool) -> int:
-        if self._envelope is not None:
-            if not self._envelope.is_done:
-                return self._read_envelope(self._envelope, data, at)
-            return self._read_marks(self._plan.closing, data, at, final=final)
-        step = self._plan.steps[self._step]
-        if self._mark >= 0:
-            return self._read_marks(step.marks, data, at, final=final)
-        if step.hole is Hole.ARGUMENTS:
-            return self._read_arguments(data, at, final=final)
-        return self._read_word(data, at, final=final)
+    def _advance(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
+        steps = self.plan.steps
+        if self._step == len(steps):
+            self.outcome = "done"
+            return at
+        step = steps[self._step]
+        if isinstance(step, Word):
+            return self._read_word(step, data, at, tape)
+        if isinstance(step, bytes):
+            if self.is_closing:
+                return self._read_closing(data, at, tape, final=final)
+            return self._read_mark(step, data, at, tape)
+        if self.envelope is not None:
+            return self._read_envelope(self.envelope, data, at, tape, final=final)
+        return self._read_arguments(data, at, tape, final=final)
 
     def _give_up(self, note: Note) -> None:
         self.bad = note
-        self.outcome = "bad" if self.is_told else "text"
+        self.outcome = "bad" if self.record is not None else "text"
 
     # -------------------------------------------------------------------------------- envelope
 
-    def _read_envelope(self, envelope: EnvelopeReader, data: bytes, at: int) -> int:
-        start = at
-        at = envelope.read(data, at)
-        if envelope.arguments is not None:
-            self.values = envelope.arguments
-        if not self.is_told and envelope.name is not None and self._may_tell(envelope):
-            self._start(envelope.name)
-            if self.values is not None and envelope.part != "arguments":
-                self._tell_values(at)
-        if envelope.part == "arguments":
-            if self.is_told:
-                self._tell_values(at)
-        elif at > start:
-            self._part("name" if envelope.part == "name" else "structure", at)
-        if envelope.part == "id" and envelope.id is not None:
-            self._teller.tell_id(envelope.id)
+    def _read_envelope(
+        self, envelope: EnvelopeFrame, data: Data, at: int, tape: Tape, *, final: bool
+    ) -> int:
+        at = envelope.step(data, at, tape, final=final)
+        self.arguments = envelope.arguments
+        self.name = envelope.name or ""
+        is_bare = self.found.way.is_bare and self.record is None
         if envelope.bad is not None:
             self._give_up(envelope.bad)
-        elif envelope.is_done and (envelope.name is None or envelope.arguments is None):
-            if envelope.name is None:
-                self._give_up(Note("not_a_call", "an object without a name is no call"))
-            else:
-                self._start(envelope.name)
+        elif self.record is None and envelope.name is not None and not self._is_name(self.name):
+            self._give_up(Note("not_a_call", f"{self.name!r} is no name of a tool"))
+        elif is_bare and not envelope.is_plausible:
+            self._give_up(Note("not_a_call", "an object with other keys is no call"))
+        elif envelope.is_done and envelope.name is None:
+            self._give_up(Note("not_a_call", "an object without a name is no call"))
+        elif envelope.is_done:
+            if envelope.arguments is None and is_bare and not self.wants_commit:
+                self._give_up(Note("not_a_call", "an object without arguments is no call"))
+            elif not envelope.has_arguments:
+                tape.note("no_arguments", "the call has no arguments; read as none", at, at)
+            self._end_arguments()
         return at
 
-    def _may_tell(self, envelope: EnvelopeReader) -> bool:
-        if not self._is_bare or envelope.name in self._tools:
-            return True
-        return envelope.arguments is not None
+    # -------------------------------------------------------------------------- words and marks
 
-    def _start(self, name: str) -> None:
-        if self.is_told:
-            return
-        self.is_told = True
-        self._teller.tell_start(name)
-        self._name = name
-
-    def _part(self, kind: PartKind, end: int) -> None:
-        if self.is_told or self.values is None:
-            self._teller.tell_part(kind, end)
-
-    def _tell_values(self, end: int) -> None:
-        values = self.values
-        assert values is not None
-        if text := values.take():
-            self._teller.tell_arguments(text, end)
-        for note in values.notes:
-            self._teller.tell_note(note, end)
-        values.notes.clear()
-        for name, value in values.complete:
-            self._teller.tell_argument(name, value)
-        values.complete.clear()
-
-    # ----------------------------------------------------------------------------------- holes
-
-    def _read_word(self, data: bytes, at: int, *, final: bool) -> int:
-        """A name, id or number: up to the first mark after it."""
-        step = self._plan.steps[self._step]
-        stop = step.marks[0] if step.marks else b"{"
-        found = data.find(stop, at)
+    def _read_word(self, word: Word, data: Data, at: int, tape: Tape) -> int:
+        """A name, id or number in the rest of the header."""
+        start = past_space(data, at)
+        found = min((p for e in word.ends if (p := data.find(e, start)) >= 0), default=-1)
+        line = data.find(b"\n", start, found if found >= 0 else len(data))
+        if line >= 0 or (max(found, len(data)) - start > MOST_WORD_BYTES and found < 0):
+            self._give_up(Note("bad_call", f"no {word.hole} ends where one was expected"))
+            return at
         if found < 0:
-            if len(data) - at > MOST_NAME_BYTES or final:
-                self._give_up(Note("not_a_call", "no name ends where a name was expected"))
             return at
-        word = data[at:found].decode("utf-8", "replace").strip()
-        if step.hole is Hole.NAME and (not word or "\n" in word or found - at > MOST_NAME_BYTES):
-            self._give_up(Note("not_a_call", "no name stands where a name was expected"))
-            return at
-        if step.hole is Hole.NAME:
-            self._start(word)
-            self._teller.tell_part("name", found)
-        elif step.hole is Hole.ID:
-            self._teller.tell_part("id", found)
-            self._teller.tell_id(word)
-        else:
-            self._teller.tell_part("index", found)
-        self._next_hole_or_marks()
+        tape.part("structure", start)
+        self._take_word(word.hole, data, start, found, tape)
+        tape.part(_PARTS[word.hole], found)
+        self._step += 1
         return found
 
-    def _next_hole_or_marks(self) -> None:
-        if self._plan.steps[self._step].marks:
-            self._mark = 0
+    def _read_mark(self, mark: bytes, data: Data, at: int, tape: Tape) -> int:
+        """A mark of the header; one that is missing is passed over if the next thing is there."""
+        first = past_space(data, at)
+        rest = bytes(data[first : first + len(mark)])
+        if rest == mark:
+            self._step += 1
+            tape.part("structure", first + len(mark))
+            return first + len(mark)
+        if mark.startswith(rest):
+            return at
+        following = self._next_marks()
+        if any(m.startswith(bytes(data[first : first + len(m)])) for m in following):
+            message = f"{mark.decode(errors='replace')!r} is missing"
+            tape.note("missing_marker", message, first, first)
+            self._step += 1
         else:
-            self._next_step()
+            message = f"{mark.decode(errors='replace')!r} was expected"
+            self._give_up(Note("bad_call", message))
+        return at
 
-    def _next_step(self) -> None:
-        self._mark = -1
+    def _next_marks(self) -> tuple[bytes, ...]:
+        step = self.plan.steps[self._step + 1 : self._step + 2]
+        if step and isinstance(step[0], bytes):
+            return step  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+        if step and isinstance(step[0], Arguments):
+            group = self.plan.group
+            return (group.head or group.open or b"\0",) if group else (b"{",)
+        return ()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the arguments are over and the closing marks are read."""
+        return ARGUMENTS in self.plan.steps[: self._step]
+
+    def _read_closing(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
+        """The marks behind the arguments; one that is missing does not matter."""
+        first = past_space(data, at)
+        waits = first == len(data)
+        for number, step in enumerate(self.plan.steps[self._step :]):
+            if not isinstance(step, bytes):
+                break
+            rest = bytes(data[first : first + len(step)])
+            if rest == step:
+                self.was_closed = self.was_closed and number == 0
+                tape.part("marker", first + len(step))
+                self._step += number + 1
+                return first + len(step)
+            waits = waits or step.startswith(rest)
+        if waits and not final:
+            return at
+        self.was_closed = False
+        self.outcome = "done"
+        return at
+
+    # ------------------------------------------------------------------------------- arguments
+
+    def _end_arguments(self) -> None:
         self._step += 1
-        if self._step == len(self._plan.steps):
-            self.outcome = "done"
 
-    def _read_arguments(self, data: bytes, at: int, *, final: bool) -> int:
-        if self.values is None:
-            arguments = self._plan.block.arguments
-            closing = self._plan.steps[self._step].marks
-            tool = self._tools.get(self._name)
-            self.values = (
-                PairsReader(arguments, closing, tool)
-                if isinstance(arguments, Pairs)
-                else JsonReader()
-            )
-        values = self.values
-        at = (
-            values.read(data, at, final=final)
-            if isinstance(values, PairsReader)
-            else values.read(data, at)
-        )
-        if self.is_told:
-            self._tell_values(at)
-        if values.bad is not None:
-            self._give_up(values.bad)
-        elif values.is_done:
-            self._next_hole_or_marks()
+    def _read_arguments(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
+        if self.arguments is None:
+            first = past_space(data, at)
+            if first == len(data):
+                return at
+            self._begin_arguments(data, first, tape)
+            if self.arguments is None:
+                return at
+        at = self.arguments.read(data, at, tape, final=final)
+        if self.arguments.bad is not None:
+            self._give_up(self.arguments.bad)
+        elif self.arguments.is_done:
+            self._end_arguments()
         return at
 
-    # ----------------------------------------------------------------------------------- marks
+    def _begin_arguments(self, data: Data, at: int, tape: Tape) -> None:
+        plan, byte = self.plan, data[at]
+        tool = self._tools.get(self.name)
+        if plan.group is not None:
+            schema: JSON = tool.parameters if tool else None
+            self.arguments = GroupFrame(plan.group, schema, schema, is_arguments=True)
+        elif byte == 0x7B:
+            self.arguments = JsonFrame(members=True, python=isinstance(plan.encoding, Python))
+        elif byte == 0x22:
+            self.arguments = QuotedFrame()
+        elif plan.closing and bytes(data[at:]).startswith(plan.closing[0]):
+            tape.note("no_arguments", "the call has no arguments; read as none", at, at)
+            self._end_arguments()
+        elif not (plan.closing and plan.closing[0].startswith(bytes(data[at:]))):
+            message = f"{chr(byte)!r} does not begin an object of arguments"
+            self._give_up(Note("bad_arguments", message))
 
-    def _read_marks(self, marks: tuple[bytes, ...], data: bytes, at: int, *, final: bool) -> int:
-        """The marks after a hole; those that close a call may be missing."""
-        self._mark = max(self._mark, 0)
-        closes = self._envelope is not None or self._step == len(self._plan.steps) - 1
-        size = len(data)
-        while self._mark < len(marks):
-            start = at
-            while at < size and data[at] in _SPACE:
-                at += 1
-            mark = marks[self._mark]
-            rest = data[at : at + len(mark)]
-            if rest == mark:
-                at += len(mark)
-                self._part("marker" if closes else "structure", at)
-                self._mark += 1
-            elif mark.startswith(rest) and not final:
-                return start
-            elif closes:
-                self.missing_close = True
-                self.outcome = "done"
-                return start
-            else:
-                self._give_up(Note("bad_call", f"{mark.decode()!r} was expected"))
-                return start
-        if self._envelope is not None:
-            self.outcome = "done"
-        else:
-            self._next_step()
-        return at
+
+_PARTS: dict[Hole, PartKind] = {Hole.NAME: "name", Hole.ID: "id", Hole.INDEX: "index"}
+_NAME = re.compile(r"[^\s<>{}()\[\]\"'`,;=]{1,256}")

@@ -2,244 +2,228 @@
 
     {"name": "f", "arguments": {...}}    {"f": {...}}    {"type": "function", "function": {...}}
 
-Values on the way to name, id and arguments are descended into, others are passed over. What is
-found is told as it is found: `name` and `id` when whole, the arguments as they arrive through a
-`ValueReader`.
+Values on the way to name, id and arguments are descended into, others are passed over. Arguments
+are told as they arrive, name and id when they are whole. Common other keys for the arguments, and
+the object `function` around both, are read with a note.
 """
 
+import copy
 import json
-from enum import IntEnum
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from untemplate.grammar.envelope import Envelope
-from untemplate.reader.json_text import JsonReader, Note
+from untemplate.reader.events import PartKind
+from untemplate.reader.json_text import JsonFrame
+from untemplate.reader.quoted import QuotedFrame
+from untemplate.reader.sink import CallSink, Note, Word
+from untemplate.reader.utf8 import Data, past_space
 
-__all__ = ["EnvelopeReader", "QuotedReader", "ValueReader"]
+if TYPE_CHECKING:
+    from untemplate.reader.chain import Chain
+    from untemplate.reader.frame import Frame
 
-
-class QuotedReader:
-    """Arguments that are a JSON string with JSON text in it: undone while it arrives."""
-
-    __slots__ = ("_inner", "_left", "_outer", "complete", "notes")
-
-    def __init__(self) -> None:
-        self._outer = JsonReader()
-        self._inner = JsonReader()
-        self._left = b""
-        self.notes = [
-            Note("quoted_arguments", "arguments that were a JSON string were read as JSON")
-        ]
-        self.complete = self._inner.complete
-
-    def read(self, data: bytes, at: int) -> int:
-        at = self._outer.read(data, at)
-        text = self._outer.take().removeprefix('"')
-        if self._outer.is_done:
-            text = text.removesuffix('"')
-        if text and self._inner.bad is None:
-            plain = self._left + cast("str", json.loads(f'"{text}"')).encode("utf-8", "replace")
-            used = self._inner.read(plain, 0)
-            self._left = plain[used:]
-        if self._outer.is_done:
-            self._inner.end()
-        self.notes += self._inner.notes
-        self._inner.notes.clear()
-        return at
-
-    def take(self) -> str:
-        return self._inner.take()
-
-    @property
-    def closing(self) -> str:
-        return self._inner.closing
-
-    @property
-    def has_begun(self) -> bool:
-        return self._inner.has_begun
-
-    @property
-    def open_pointer(self) -> str:
-        return self._inner.open_pointer
-
-    @property
-    def is_done(self) -> bool:
-        return self._outer.is_done and self._inner.is_done
-
-    @property
-    def bad(self) -> Note | None:
-        if self._outer.bad or self._inner.bad:
-            return self._outer.bad or self._inner.bad
-        if self._outer.is_done and (self._left.strip() or not self._inner.is_done):
-            return Note("bad_json", "the string of arguments is no whole JSON value")
-        return None
-
-    def end(self) -> None:
-        self._outer.end()
+__all__ = ["EnvelopeFrame"]
 
 
-ValueReader = JsonReader | QuotedReader
+_BEFORE, _FIRST_KEY, _KEY, _COLON, _VALUE, _AFTER, _DONE = range(7)
+
+_SYNONYMS = ("arguments", "parameters", "args", "input")
+_WRAPPER = "function"
+_OTHER_KEYS = frozenset({"type", "id", "tool_call_id", "index", "name", _WRAPPER, *_SYNONYMS})
+"""Keys that may stand in a call of any family."""
 
 
-class _State(IntEnum):
-    BEFORE = 0
-    FIRST_KEY = 1
-    KEY = 2
-    COLON = 3
-    VALUE = 4
-    AFTER = 5
-    DONE = 6
-
-
-_SPACE = b" \t\r\n"
-_SYNONYMS = {"arguments": ("parameters", "args"), "parameters": ("arguments", "args")}
-
-
-class EnvelopeReader:
+class EnvelopeFrame:
     """The state of one envelope that is being read."""
 
-    def __init__(self, envelope: Envelope) -> None:
+    def __init__(self, envelope: Envelope, *, python: bool = False) -> None:
         self._envelope = envelope
-        self._state = _State.BEFORE
-        self._path: list[str] = []
-        self._key: JsonReader | None = None
-        self._sub: JsonReader | None = None
+        self._python = python
+        self._state = _BEFORE
+        self._path: tuple[str, ...] = ()
+        self._sub: JsonFrame | None = None
+        """Reads a key or a value that is not the arguments."""
         self._sub_kind = ""
+        self._word: Chain[str] = None
         self.name: str | None = None
-        self.id: str | None = None
-        self.arguments: ValueReader | None = None
-        self.in_arguments = False
+        self.arguments: Frame | None = None
+        self.has_arguments = False
+        """Whether the key of the arguments was met."""
+        self.is_plausible = True
+        """Whether every key may stand in a call: what decides on an object without markers."""
         self.is_done = False
         self.bad: Note | None = None
-        self.notes: list[Note] = []
-        self.part = "structure"
-        """What the bytes taken by the last `read` were."""
 
-    def read(self, data: bytes, at: int) -> int:
+    def clone(self) -> "EnvelopeFrame":
+        other = copy.copy(self)
+        other._sub = self._sub.clone() if self._sub else None  # noqa: SLF001
+        other.arguments = self.arguments.clone() if self.arguments else None
+        return other
+
+    @property
+    def is_in_arguments(self) -> bool:
+        return self.arguments is not None and not self.arguments.is_done and self.bad is None
+
+    def step(self, data: Data, at: int, sink: CallSink, *, final: bool) -> int:
         """Reads one thing: structure, a key, a value, or a piece of the arguments."""
-        self.part = "structure"
-        if self.in_arguments:
-            return self._read_arguments(data, at)
-        if self._sub is not None:
-            return self._read_value(data, at)
-        if self._key is not None:
-            return self._read_key(data, at)
-        size = len(data)
-        while at < size and data[at] in _SPACE:
-            at += 1
-        return self._read_structure(data, at) if at < size else at
+        if self._sub is None and not self.is_in_arguments:
+            first = past_space(data, at)
+            if first == len(data):
+                return at
+            at = self._read_structure(data, first, sink)
+            sink.part("structure", at)
+        if self.is_in_arguments:
+            return self._read_arguments(data, at, sink, final=final)
+        return self._read_sub(self._sub, data, at, sink) if self._sub else at
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, at: int, message: str) -> int:
         self.bad = Note("bad_envelope", message)
+        return at
 
-    def _read_structure(self, data: bytes, at: int) -> int:
+    # ------------------------------------------------------------------------------- structure
+
+    def _read_structure(self, data: Data, at: int, sink: CallSink) -> int:
         character = chr(data[at])
-        match self._state:
-            case _State.BEFORE if character == "{":
-                self._state = _State.FIRST_KEY
-            case _State.FIRST_KEY | _State.KEY if character in "\"'":
-                self._key = JsonReader()
-                return at
-            case _State.FIRST_KEY | _State.KEY if character == "}":
-                self._end_object()
-            case _State.COLON if character == ":":
-                self._state = _State.VALUE
-            case _State.VALUE:
-                self._begin_value(character)
-                return at + (character == "{" and self._sub is None and not self.in_arguments)
-            case _State.AFTER if character == ",":
-                self._path.pop()
-                self._state = _State.KEY
-            case _State.AFTER if character == "}":
-                self._path.pop()
-                self._end_object()
-            case _:
-                self._fail(f"{character!r} has no place around a call")
-                return at
+        state = self._state
+        if state == _BEFORE and character == "{":
+            self._state = _FIRST_KEY
+        elif state in (_FIRST_KEY, _KEY) and character in "\"'":
+            self._begin_sub("key")
+            return at
+        elif (state in (_FIRST_KEY, _KEY) or (state == _AFTER and self._path)) and (
+            character == "}"
+        ):
+            self._end_object(at, sink, trailing=state == _KEY)
+        elif state == _COLON and character == ":":
+            self._state = _VALUE
+        elif state == _VALUE:
+            return self._begin_value(data, at, sink)
+        elif state == _AFTER and character == ",":
+            self._path = self._path[:-1]
+            self._state = _KEY
+        else:
+            return self._fail(at, f"{character!r} has no place around a call")
         return at + 1
 
-    def _end_object(self) -> None:
+    def _end_object(self, at: int, sink: CallSink, *, trailing: bool) -> None:
+        if trailing:
+            sink.note("trailing_comma", "a comma before an end was left out", at, at + 1)
+        if self._state == _AFTER:
+            self._path = self._path[:-1]
         if self._path:
-            self._state = _State.AFTER
+            self._state = _AFTER
         else:
-            self._state = _State.DONE
+            self._state = _DONE
             self.is_done = True
 
-    def _read_key(self, data: bytes, at: int) -> int:
-        assert self._key is not None
-        at = self._key.read(data, at)
-        if self._key.bad:
-            self.bad = self._key.bad
-        elif self._key.is_done:
-            key = cast("str", json.loads(self._key.take()))
-            if (
-                not self._envelope.name
-                and self.name is None
-                and (*self._path, "") == self._envelope.arguments[: len(self._path) + 1]
-            ):
-                self.name, key, self.part = key, "", "name"
-            self._path.append(key)
-            self._key = None
-            self._state = _State.COLON
+    def _begin_sub(self, kind: str) -> None:
+        self._sub, self._sub_kind, self._word = JsonFrame(), kind, None
+
+    def _here(self) -> tuple[str, ...]:
+        """Where we are, seen without a wrapper that the family does not have."""
+        path = self._path
+        if path[:1] == (_WRAPPER,) and self._envelope.arguments[:1] != (_WRAPPER,):
+            return path[1:]
+        return path
+
+    # ------------------------------------------------------------------------------------ values
+
+    def _begin_value(self, data: Data, at: int, sink: CallSink) -> int:
+        envelope, path, character = self._envelope, self._here(), chr(data[at])
+        if not self.has_arguments and self._is_arguments(path):
+            self.has_arguments = True
+            if path != envelope.arguments:
+                message = f"the arguments stand under {path[-1]!r}"
+                sink.note("renamed_key", message, at, at)
+            return self._begin_arguments(character, at, sink)
+        ways = (envelope.arguments, envelope.name, envelope.id)
+        leads = not path or any(w and len(w) > len(path) and w[: len(path)] == path for w in ways)
+        if leads and character == "{":
+            self._state = _FIRST_KEY
+            return at + 1
+        is_name = path == envelope.name and self.name is None
+        self._begin_sub("name" if is_name else "id" if path == envelope.id else "other")
         return at
 
-    def _leads_to(self, wanted: tuple[str, ...] | None) -> bool:
-        path = tuple(self._path)
-        return wanted is not None and len(wanted) > len(path) and wanted[: len(path)] == path
-
-    def _is(self, wanted: tuple[str, ...] | None) -> bool:
-        path = tuple(self._path)
-        if wanted is None or not wanted:
-            return False
+    def _is_arguments(self, path: tuple[str, ...]) -> bool:
+        wanted = self._envelope.arguments
         if path == wanted:
             return True
-        return path[:-1] == wanted[:-1] and path[-1] in _SYNONYMS.get(wanted[-1], ())
-
-    def _begin_value(self, character: str) -> None:
-        envelope = self._envelope
-        if self._is(envelope.arguments) and self.arguments is None:
-            self.arguments = QuotedReader() if character == '"' else JsonReader()
-            self.in_arguments = True
-            return
-        leads = any(self._leads_to(p) for p in (envelope.arguments, envelope.name, envelope.id))
-        if leads and character == "{":
-            self._state = _State.FIRST_KEY
-            return
-        self._sub = JsonReader()
-        self._sub_kind = (
-            "name"
-            if self._is(envelope.name) and self.name is None
-            else "id"
-            if self._is(envelope.id) and self.id is None
-            else ""
+        return (
+            bool(path)
+            and path[:-1] == wanted[:-1]
+            and (wanted[-1] in _SYNONYMS and path[-1] in _SYNONYMS)
         )
 
-    def _read_value(self, data: bytes, at: int) -> int:
-        assert self._sub is not None
-        self.part = self._sub_kind or "structure"
-        at = self._sub.read(data, at)
-        if self._sub.bad:
-            self.bad = self._sub.bad
-        elif self._sub.is_done:
-            text = self._sub.take()
-            if self._sub_kind and text.startswith('"'):
-                found = cast("str", json.loads(text))
-                if self._sub_kind == "name":
-                    self.name = found
-                else:
-                    self.id = found
-            elif self._sub_kind == "name":
-                self._fail("the name of the call is no string")
-            self._sub = None
-            self._state = _State.AFTER
+    def _begin_arguments(self, character: str, at: int, sink: CallSink) -> int:
+        if character == "{":
+            self.arguments = JsonFrame(members=True, python=self._python)
+        elif character == '"':
+            self.arguments = QuotedFrame()
+        elif character in "nN":
+            sink.note("null_arguments", "null in place of arguments was read as none", at, at)
+            self._begin_sub("other")
+        else:
+            self.bad = Note("bad_arguments", f"{character!r} does not begin an object of arguments")
         return at
 
-    def _read_arguments(self, data: bytes, at: int) -> int:
+    def _read_arguments(self, data: Data, at: int, sink: CallSink, *, final: bool) -> int:
         assert self.arguments is not None
-        self.part = "arguments"
-        at = self.arguments.read(data, at)
+        at = self.arguments.read(data, at, sink, final=final)
         if self.arguments.bad:
             self.bad = self.arguments.bad
         elif self.arguments.is_done:
-            self.in_arguments = False
-            self._state = _State.AFTER
+            self._state = _AFTER
         return at
+
+    def _read_sub(self, sub: JsonFrame, data: Data, at: int, sink: CallSink) -> int:
+        kind = "name" if self._names_here() else self._sub_kind
+        part = _PARTS.get(kind, "structure")
+        word = Word(self._word, part, sink)
+        at = sub.read(data, at, word)
+        self._word = word.pieces
+        if sub.bad is None:
+            sink.part(part, at)
+        if sub.bad:
+            self.bad = sub.bad
+        elif sub.is_done:
+            self._sub = None
+            self._end_sub(word.all_text(), kind, sink, at)
+        return at
+
+    def _names_here(self) -> bool:
+        """Whether the key being read is the name of the call itself."""
+        envelope = self._envelope
+        return (
+            self._sub_kind == "key"
+            and not envelope.name
+            and self.name is None
+            and self._here() == envelope.arguments[:-1]
+        )
+
+    def _end_sub(self, written: str, kind: str, sink: CallSink, at: int) -> None:
+        value = json.loads(written)
+        if self._sub_kind == "key":
+            key = cast("str", value)
+            if kind == "name":
+                self.name, key = key, ""
+            elif key not in _OTHER_KEYS and not self._leads_on(key):
+                self.is_plausible = False
+            self._path = (*self._path, key)
+            self._state = _COLON
+            return
+        self._state = _AFTER
+        if kind == "name" and not isinstance(value, str):
+            self._fail(at, "the name of the call is no string")
+        elif kind == "name":
+            self.name = cast("str", value)
+        elif kind == "id":
+            sink.written_id(value if isinstance(value, str) else written)
+
+    def _leads_on(self, key: str) -> bool:
+        envelope, path = self._envelope, (*self._here(), key)
+        ways = (envelope.arguments, envelope.name, envelope.id, *(f[0] for f in envelope.fixed))
+        return any(w and w[: len(path)] == path for w in ways)
+
+
+_PARTS: dict[str, PartKind] = {"name": "name", "id": "id"}

@@ -86,6 +86,8 @@ class ArgumentEnd:
     index: int
     name: str
     value: JSON
+    is_ambiguous: bool = False
+    """Whether its text also has another reading."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,80 +1,183 @@
-"""Matches the marks of one or more ways, as bytes arrive; what it took is kept until it is decided.
+"""Follows the ways that share a beginning, side by side, until one is through or none is left.
 
-Marks are compared in order with any white space between them. Several ways may share a beginning:
-all are followed side by side until one is through or one remains. When none is left the bytes that
-were taken are given back as `raw`, up to the first byte that did not fit, which is not taken.
+Each byte moves all ways on: white space between marks is free, a mark has to be there to the
+letter, a word goes on to what stands behind it. Nothing is told here. When no way is left, nothing
+is taken: the reader goes on behind the first mark.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from untemplate.reader.plan import Way
+from untemplate.dialect import Hole
+from untemplate.reader.plan import ENDED, Way, Word
+from untemplate.reader.utf8 import SPACE, Data
 
-__all__ = ["Match"]
+__all__ = ["Found", "Match", "WordFound"]
 
-_SPACE = b" \t\r\n"
+MOST_WORD_BYTES = 256
 
 
-@dataclass(slots=True)
-class Match:
-    """Ways that still fit, each with the number of its next mark."""
+@dataclass(frozen=True, slots=True)
+class WordFound:
+    """A word and where it stands, in absolute positions."""
 
-    ways: list[tuple[Way, int]]
+    hole: Hole
     start: int
-    """Absolute position of the first byte taken."""
-    raw: list[bytes] = field(default_factory=list[bytes])
-    found: Way | None = None
-    """The way that is through; more may still follow a longer one."""
-    skipped: int = 0
-    """Marks that the ways left out at their beginning."""
+    end: int
 
-    def read(
-        self, data: bytes, at: int, text_rules: Sequence[str], *, final: bool
-    ) -> tuple[int, str]:
-        """Read on; gives the position and `more`, `found` or `none`."""
-        size = len(data)
-        while True:
-            start = at
-            while at < size and data[at] in _SPACE:
-                at += 1
-            if at > start and self.ways:
-                self.raw.append(data[start:at])
-            elif not self.ways:
-                at = start
-            if not self.ways:
-                return at, "found" if self.found else "none"
-            if at == size and not final:
-                return at, "more"
-            fitting, waiting = self._fitting(data, at)
-            best = max((len(w.marks[i]) for w, i in fitting), default=0)
-            if not final and any(len(w.marks[i]) > best for w, i in waiting):
-                return at, "more"
-            if not best:
-                if at > start:
-                    self.raw.pop()
-                    at = start
-                return at, "found" if self.found else "none"
-            self.raw.append(data[at : at + best])
-            at += best
-            advanced = [(w, i + 1) for w, i in fitting if len(w.marks[i]) == best]
-            through = [w for w, i in advanced if i == len(w.marks)]
-            self.ways = [(w, i) for w, i in advanced if i < len(w.marks)]
-            if through:
-                self.found = through[0]
-                if through[0].target in text_rules:
-                    self.ways = []
 
-    def _fitting(self, data: bytes, at: int) -> tuple[list[tuple[Way, int]], list[tuple[Way, int]]]:
-        fitting: list[tuple[Way, int]] = []
-        waiting: list[tuple[Way, int]] = []
-        for way, i in self.ways:
-            mark = way.marks[i]
-            rest = data[at : at + len(mark)]
-            if rest == mark:
-                fitting.append((way, i))
-            elif mark.startswith(rest):
-                waiting.append((way, i))
-        return fitting, waiting
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A way that is through."""
+
+    way: Way
+    end: int
+    """Absolute position behind its last element."""
+    skipped: int
+    """Marks at its beginning that were not there."""
+    words: tuple[WordFound, ...]
+    marker_end: int
+    """Absolute position behind the last mark before its first word."""
+
+
+class _Thread:
+    """One way, and how far it is."""
+
+    __slots__ = ("index", "marker_end", "offset", "skipped", "way", "word_start", "words")
+
+    def __init__(self, way: Way, skipped: int, start: int) -> None:
+        self.way = way
+        self.skipped = self.index = skipped
+        self.offset = 0
+        self.words: tuple[WordFound, ...] = ()
+        self.word_start = -1
+        self.marker_end = start
+
+
+class Match:
+    """Ways that still fit. All positions are absolute."""
+
+    __slots__ = ("_threads", "first_mark", "found", "is_bare", "may_be_call", "start")
+
+    def __init__(self, ways: Iterable[tuple[Way, int]], start: int, first_mark: int) -> None:
+        self.start = start
+        """Where the first mark begins."""
+        self.first_mark = first_mark
+        """Its length: if no way gets through, text goes on behind it."""
+        self.found: Found | None = None
+        self._threads: list[_Thread] = []
+        self.is_bare = self.may_be_call = False
+        for way, skipped in ways:
+            self.is_bare = self.is_bare or way.is_bare
+            self.may_be_call = self.may_be_call or way.call is not None
+            thread = _Thread(way, skipped, start)
+            if skipped < len(way.elements):
+                self._threads.append(thread)
+            elif self.found is None:
+                self.found = Found(way, start, skipped, (), start)
 
     def clone(self) -> "Match":
-        return Match(list(self.ways), self.start, list(self.raw), self.found, self.skipped)
+        other = copy.copy(self)
+        other._threads = [copy.copy(t) for t in self._threads]  # noqa: SLF001
+        return other
+
+    def read(self, data: Data, at: int, base: int, *, final: bool) -> tuple[int, bool]:
+        """Read on; gives the position, and whether it is decided (`found`, or nothing)."""
+        size = len(data)
+        while self._threads:
+            if at >= size:
+                return at, final
+            if not self._step(data, at, base, final=final):
+                return at, False
+            at += 1
+            if self.found and self._is_enough(self.found):
+                break
+        return at, True
+
+    def _is_enough(self, found: Found) -> bool:
+        """Whether what is found stands, whatever follows."""
+        if not self._threads or found.way.target == ENDED or found.words:
+            return True
+        return found.way.call is None and found.way.target != "end"
+
+    def _step(self, data: Data, at: int, base: int, *, final: bool) -> bool:
+        """Moves every way by one byte; False when more bytes are needed to do so."""
+        left: list[_Thread] = []
+        through: list[_Thread] = []
+        for thread in self._threads:
+            moved = self._word_ended(thread, data, at, base, final=final)
+            if moved is None:
+                return False
+        byte = data[at]
+        for thread in self._threads:
+            elements = thread.way.elements
+            if thread.index == len(elements):
+                through.append(thread)
+                continue
+            element = elements[thread.index]
+            if isinstance(element, Word):
+                if self._goes_on(thread, byte, base + at):
+                    left.append(thread)
+            elif thread.offset == 0 and byte in SPACE:
+                left.append(thread)
+            elif byte == element[thread.offset]:
+                self._advance(thread, element, base + at + 1)
+                (through if thread.index == len(elements) else left).append(thread)
+        self._threads = left
+        for thread in through:
+            ends_before = isinstance(thread.way.elements[-1], Word)
+            found = Found(
+                thread.way,
+                base + at + (not ends_before),
+                thread.skipped,
+                thread.words,
+                thread.marker_end,
+            )
+            if self.found is None or _is_better(found, self.found):
+                self.found = found
+        return True
+
+    @staticmethod
+    def _advance(thread: _Thread, mark: bytes, end: int) -> None:
+        thread.offset += 1
+        if thread.offset == len(mark):
+            thread.index, thread.offset = thread.index + 1, 0
+            if not thread.words:
+                thread.marker_end = end
+
+    @staticmethod
+    def _goes_on(thread: _Thread, byte: int, position: int) -> bool:
+        if thread.word_start < 0:
+            if byte not in SPACE:
+                thread.word_start = position
+            return True
+        return byte not in b"\r\n" and position - thread.word_start < MOST_WORD_BYTES
+
+    @staticmethod
+    def _word_ended(thread: _Thread, data: Data, at: int, base: int, *, final: bool) -> bool | None:
+        """Moves a way on whose word ends in front of `at`; None when more bytes decide that."""
+        if thread.index == len(thread.way.elements):
+            return False
+        word = thread.way.elements[thread.index]
+        if not isinstance(word, Word) or thread.word_start < 0:
+            return False
+        waits = False
+        for end in word.ends:
+            rest = bytes(data[at : at + len(end)])
+            if rest == end:
+                found = WordFound(word.hole, thread.word_start, base + at)
+                thread.words += (found,)
+                thread.index, thread.offset, thread.word_start = thread.index + 1, 0, -1
+                return True
+            waits = waits or (end.startswith(rest) and not final)
+        return None if waits else False
+
+
+def _is_better(new: Found, old: Found) -> bool:
+    """Whether the new find is to be preferred: fewer marks left out, no words, longer."""
+    return _rank(new) < _rank(old)
+
+
+def _rank(found: Found) -> tuple[int, bool, bool, int]:
+    return found.skipped, found.way.is_bare, bool(found.words), -found.end

@@ -1,76 +1,131 @@
 r"""The tables that a reader runs on, made once for each grammar.
 
-A `Way` is what leads out of a block: the marks to see, in order, and the rule that they lead to.
-For a call the ways go on into the call's own literals, up to its first hole or its JSON envelope:
+A `Way` is what leads from one place to another: marks to see in order, with any white space between
+them, and for a call the words between its marks, up to the point where it is clear that it is one.
 
-    content:0   "\n" + '<tool_call>\n' -> Way(marks=("<tool_call>",), target="call:0", lead="\n")
+    content:0   "\n" + '<tool_call>\n{...'     -> Way((b"<tool_call>",), "call:0", lead="\n")
+                "\n" + '<tool_call>\n<function=' NAME '>\n'
+                                               -> Way((b"<tool_call>", b"<function=", NAME, b">"))
 
 The leniency of reading is made here: white space between marks is free, a way may be entered at a
 later mark (`Trigger.mark`), literals are only compared by their marks.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from untemplate.dialect import CallBlock, Hole
+from untemplate.dialect import CallBlock, Dialect, Encoding, Hole, Pairs, Pattern, Whole
 from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.envelope import Envelope
-from untemplate.grammar.marks import marks
+from untemplate.grammar.marks import is_distinctive, marks
+from untemplate.reader.events import TextKind
+from untemplate.reader.group_plan import Ends, GroupPlan, group_plan
+from untemplate.reader.marks import MarkSet
 
-__all__ = ["AfterPlan", "CallPlan", "Plan", "Step", "TextPlan", "Way", "plan_of"]
+__all__ = [
+    "ARGUMENTS",
+    "ENDED",
+    "AfterPlan",
+    "Arguments",
+    "CallPlan",
+    "Element",
+    "Plans",
+    "Step",
+    "TextPlan",
+    "Way",
+    "Word",
+    "bare_plan",
+    "plan_of",
+]
+
+ENDED = "stop"
+"""Target of the ways through a stop; `end` is in front of one."""
+
+_END_RULE = "end"
+_WEAK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A hole between marks: a name, an id, a number."""
+
+    hole: Hole
+    ends: tuple[bytes, ...]
+    """What stands behind it."""
+
+
+Element = bytes | Word
+
+
+class Arguments:
+    """Stands for the arguments among the steps of a call."""
+
+
+ARGUMENTS = Arguments()
+
+Step = bytes | Word | Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """A call: an envelope between marks, or words and arguments with marks between them."""
+
+    rule: str
+    block: CallBlock
+    envelope: Envelope | None
+    steps: tuple[Step, ...]
+    """Everything behind the first literal, or the envelope and what is behind it."""
+    encoding: Encoding | None
+    """Of all arguments as one value."""
+    group: GroupPlan | None
+    """For arguments that are written pair by pair."""
+    closing: tuple[bytes, ...]
+    """Marks behind the arguments or the envelope."""
+    after: str
+    """The rule that follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Marks that lead to a rule, and the white space that the literal has at its ends."""
+    """What leads to a rule, and the white space that its literal has at its ends."""
 
-    marks: tuple[bytes, ...]
+    elements: tuple[Element, ...]
     target: str
     lead: bytes = b""
     trail: bytes = b""
     """Taken off, once, from the text that follows."""
+    call: CallPlan | None = None
+    step: int = 0
+    """The step of the call at which reading goes on."""
+    is_bare: bool = False
+    """No mark shows that it is a call before its name does."""
+    is_own: bool = True
+    """The family writes it so; others are read for models that slipped."""
+    needs_lead: bool = False
+    """Its mark is a common word: without the white space before it, it is text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextPlan:
     """Free text, and the ways out of it."""
 
-    kind: str
+    rule: str
+    kind: TextKind
     ways: tuple[Way, ...]
-    trigger: re.Pattern[bytes] | None
-    """Finds the next mark at which a way may begin."""
     begins: Mapping[bytes, tuple[tuple[int, int], ...]]
     """Mark to (way, number of the mark in it)."""
-    partial: re.Pattern[bytes] | None
-    """Matches the end of data that may still become a mark."""
-    longest_mark: int
+    marks: MarkSet
+    """At which a way may begin."""
+    leads: bytes
+    """White space that ways take off before their marks, and at most how much."""
     lead_size: int
-    """Most white space that a way takes off before its marks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One hole of a call, and the marks after it."""
-
-    hole: Hole
-    marks: tuple[bytes, ...]
-    tight: bool
-    """No white space stands between the hole and the first mark."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """A call after its opening marks: an envelope, or holes with marks between them."""
-
-    block: CallBlock
-    envelope: Envelope | None
-    steps: tuple[Step, ...]
-    after: str
-    """The rule that follows."""
-    closing: tuple[bytes, ...]
-    """Marks after the last hole or the envelope."""
+    line_starts: frozenset[bytes]
+    """Marks that count only at the start of a line."""
+    plain: re.Pattern[bytes]
+    """Whole pieces of data that are text and leave everything as it is."""
+    may_end: bool
+    """Whether the turn may end here without any mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +133,8 @@ class AfterPlan:
     """Structure between calls."""
 
     ways: tuple[Way, ...]
+    text: str = ""
+    """The rule of text that may follow without any mark."""
 
 
 Plan = TextPlan | CallPlan | AfterPlan
@@ -89,122 +146,333 @@ class Plans:
 
     rules: Mapping[str, Plan]
     openings: tuple[Way, ...]
-    """Ways that have marks."""
+    """Ways that have marks, or that are calls without any."""
     default: str
-    """The rule that is entered when no opening is there."""
-    stops: tuple[bytes, ...]
+    """The rule that is entered when no opening is there; empty if there has to be one."""
+    stops: tuple[Way, ...]
     content: str
-    """A content rule to fall back to."""
+    """A rule of content to fall back to."""
+    strays: tuple[bytes, ...]
+    """Marks of the family that may be met where they have no place."""
+    calls_max: int | None
+    """Most calls that the family writes in one turn."""
 
 
-@lru_cache(maxsize=256)
-def plan_of(grammar: Grammar) -> Plans:
-    """The tables of an unrestricted grammar; cached by its key."""
-    rules: dict[str, Plan] = {}
-    for name, node in grammar.rules.items():
-        match node:
-            case nodes.Text():
-                rules[name] = _text(grammar, node)
-            case nodes.Sequence((nodes.Call() as call, nodes.Reference(after))):
-                rules[name] = _call(call, after)
-            case nodes.Choice(options):
-                rules[name] = AfterPlan(tuple(_way(grammar, *_lead(o)) for o in options))
-            case _:
-                pass
-    assert isinstance(grammar.start, nodes.Choice)
-    openings = [_lead(o) for o in grammar.start.options]
-    ways = [_way(grammar, literal, target) for literal, target in openings]
-    texts = [t for n, t in openings if not n and isinstance(rules[t], TextPlan)]
-    content = [n for n, p in rules.items() if isinstance(p, TextPlan) and p.kind == "content"]
-    return Plans(
-        rules,
-        tuple(w for w in ways if w.marks),
-        texts[0] if texts else "",
-        tuple(s.encode() for s in grammar.dialect.stops),
-        (sorted(content, key=lambda n: -int(n.rsplit(":")[1])) or [""])[0],
+def plan_of(grammar: Grammar, calls_max: int | None = None) -> Plans:
+    """The tables of a grammar without limits on calls; `calls_max`: the limit it has."""
+    return _Planner(grammar, calls_max).plans()
+
+
+class _Planner:
+    """Makes the tables of one grammar."""
+
+    def __init__(self, grammar: Grammar, calls_max: int | None) -> None:
+        self._grammar = grammar
+        self._calls_max = calls_max
+        self._dialect: Dialect = grammar.dialect
+        self._calls: dict[str, CallPlan] = {}
+        self._stops = tuple(
+            Way(_encoded(marks(s)), ENDED, _lead(s), needs_lead=_is_common(s))
+            for s in self._dialect.stops
+            if marks(s)
+        )
+
+    def plans(self) -> Plans:
+        grammar = self._grammar
+        for name, node in grammar.rules.items():
+            match node:
+                case nodes.Sequence((nodes.Call() as call, nodes.Reference(after))):
+                    self._calls[name] = self._call(name, call, after)
+                case _:
+                    pass
+        rules: dict[str, Plan] = dict(self._calls)
+        for name, node in grammar.rules.items():
+            match node:
+                case nodes.Text():
+                    rules[name] = self._text(name, node)
+                case nodes.Choice(options):
+                    rules[name] = self._after([_literal_and_rule(o) for o in options])
+                case _:
+                    pass
+        assert isinstance(grammar.start, nodes.Choice)
+        openings = [_literal_and_rule(o) for o in grammar.start.options]
+        texts = [t for n, t in openings if not n and isinstance(rules.get(t), TextPlan)]
+        ways = [w for n, t in openings if (w := self._way(n, t)).elements or w.call]
+        content = self._fallback(rules, ways)
+        rules.setdefault(content.rule, content)
+        default = texts[0] if texts else ""
+        return Plans(
+            rules=rules,
+            openings=tuple(ways),
+            default=default,
+            stops=self._stops,
+            content=content.rule,
+            strays=self._strays(),
+            calls_max=self._calls_max,
+        )
+
+    def _fallback(self, rules: Mapping[str, Plan], openings: Sequence[Way]) -> TextPlan:
+        """Content to go on with when the grammar has no place for what stands there."""
+        found = [p for p in rules.values() if isinstance(p, TextPlan) and p.kind == "content"]
+        if found:
+            return max(found, key=lambda p: int(p.rule.rsplit(":", 1)[1]))
+        begins: dict[bytes, list[tuple[int, int]]] = {}
+        ways = [w for w in openings if w.call and w.elements and isinstance(w.elements[0], bytes)]
+        for number, way in enumerate(ways):
+            begins.setdefault(_mark(way, 0), []).append((number, 0))
+        return self._text_plan("content:", "content", ways, begins)
+
+    # --------------------------------------------------------------------------------------- ways
+
+    def _way(self, literal: str, target: str, *, in_section: bool = False) -> Way:
+        call = self._calls.get(target)
+        if call is None:
+            found = _encoded(marks(literal))
+            trail = literal[len(literal.rstrip()) :] if found else ""
+            return Way(found, target, _lead(literal) if found else b"", trail.encode())
+        steps: tuple[Step, ...] = ()
+        step = 0
+        if call.envelope:
+            whole = literal + call.envelope.before
+        else:
+            first = call.block.pattern[0]
+            whole = literal + ("" if isinstance(first, Hole) else first)
+            step = _commit_step(call.steps)
+            steps = call.steps[:step]
+        elements = (*_encoded(marks(whole)), *(s for s in steps if not isinstance(s, Arguments)))
+        has_mark = any(isinstance(e, bytes) for e in elements[:1]) or in_section
+        lead = _lead(whole) if marks(whole) else literal.encode() if not literal.strip() else b""
+        return Way(elements, target, lead, call=call, step=step, is_bare=not has_mark)
+
+    def _after(self, options: Sequence[tuple[str, str]]) -> AfterPlan:
+        in_section = any(t == _END_RULE and marks(n) for n, t in options)
+        ways = [self._way(n, t, in_section=in_section) for n, t in options]
+        known = {w.elements[:1] for w in ways if w.call}
+        if self._calls:
+            plan = bare_plan(next(reversed(self._calls.values())))
+            for elements in ((), (b",",), (b";",)):
+                if elements not in known:
+                    way = Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
+                    ways.append(way)
+        text = [w.target for w in ways if not w.elements and not w.call and w.target != _END_RULE]
+        return AfterPlan(tuple(w for w in ways if w.elements or w.call), "".join(text[:1]))
+
+    # --------------------------------------------------------------------------------------- text
+
+    def _text(self, rule: str, node: nodes.Text) -> TextPlan:
+        ways: list[Way] = []
+        begins: dict[bytes, list[tuple[int, int]]] = {}
+        for number, exit_ in enumerate(node.exits):
+            way = self._way(exit_.literal.decode(), exit_.target)
+            if exit_.target == _END_RULE:
+                for mark, element in enumerate(way.elements):
+                    if mark == 0 or is_distinctive(_mark(way, mark).decode()):
+                        assert isinstance(element, bytes)
+                        begins.setdefault(element, []).append((len(ways), mark))
+            for trigger in node.triggers:
+                if trigger.exit == number and way.elements[trigger.mark : trigger.mark + 1] == (
+                    trigger.data,
+                ):
+                    begins.setdefault(trigger.data, []).append((len(ways), trigger.mark))
+            ways.append(way)
+        return self._text_plan(rule, node.kind, ways, begins)
+
+    def _text_plan(
+        self,
+        rule: str,
+        kind: TextKind,
+        ways: list[Way],
+        begins: dict[bytes, list[tuple[int, int]]],
+    ) -> TextPlan:
+        for way in self._stops:
+            begins.setdefault(_mark(way, 0), []).append((len(ways), 0))
+            ways.append(way)
+        line_starts: set[bytes] = set()
+        if kind == "content":
+            for mark, way in self._bare_ways(ways):
+                if not way.is_own:
+                    line_starts.add(mark)
+                begins.setdefault(mark, []).append((len(ways), 0))
+                ways.append(way)
+        found = MarkSet(begins)
+        leads = bytes(sorted({b for w in ways for b in w.lead}))
+        special = b"[^%s]" % re.escape(found.firsts + leads + b"\n")
+        return TextPlan(
+            rule=rule,
+            kind=kind,
+            ways=tuple(ways),
+            begins={m: tuple(dict.fromkeys(w)) for m, w in begins.items()},
+            marks=found,
+            leads=leads,
+            lead_size=max((len(w.lead) for w in ways), default=0),
+            line_starts=frozenset(line_starts),
+            plain=re.compile(rb"(?:(?=[ -~])%s)+" % special),
+            may_end=any(not w.elements and w.target == _END_RULE for w in ways),
+        )
+
+    def _bare_ways(self, ways: Sequence[Way]) -> Iterator[tuple[bytes, Way]]:
+        """Calls without markers: the family's own, and JSON that a model wrote in their place."""
+        own = [w for w in ways if w.call and w.call.envelope and not w.elements]
+        for way in own:
+            yield b"{", way
+        calls = [w.call for w in ways if w.call] or list(self._calls.values())
+        if not calls:
+            return
+        call = calls[0]
+        fence = b"```"
+        for mark, elements, closing in (
+            (b"{", (), ()),
+            (b"[", (b"[",), (b"]",)),
+            (fence, (fence + b"json",), (fence,)),
+            (fence, (fence,), (fence,)),
+            (fence, (fence + b"json", b"["), (b"]", fence)),
+        ):
+            if mark == b"{" and own:
+                continue
+            plan = bare_plan(call, closing)
+            yield mark, Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
+
+    def _strays(self) -> tuple[bytes, ...]:
+        """Marks that stand alone and can't be taken for anything else."""
+        dialect = self._dialect
+        literals = [e.literal for e in dialect.edges]
+        for block in dialect.blocks.values():
+            if isinstance(block, CallBlock):
+                literals += [p for p in block.pattern if not isinstance(p, Hole)]
+        found = {m for t in literals for m in marks(t) if is_distinctive(m)}
+        return tuple(sorted(_encoded(found), key=len, reverse=True))
+
+    # -------------------------------------------------------------------------------------- calls
+
+    def _call(self, rule: str, call: nodes.Call, after: str) -> CallPlan:
+        block = call.block
+        steps: tuple[Step, ...]
+        if call.envelope:
+            closing = _encoded(marks(call.envelope.after))
+            encoding = block.arguments.encoding if isinstance(block.arguments, Whole) else None
+            steps = (ARGUMENTS, *closing)
+            return CallPlan(rule, block, call.envelope, steps, encoding, None, closing, after)
+        pattern = block.pattern
+        at = pattern.index(Hole.ARGUMENTS) if Hole.ARGUMENTS in pattern else len(pattern)
+        closing = tuple(
+            m for p in pattern[at + 1 :] if not isinstance(p, Hole) for m in _encoded(marks(p))
+        )
+        encoding, group = None, None
+        arguments = block.arguments
+        if isinstance(arguments, Pairs):
+            group = group_plan(arguments, self._ends(block, closing))
+        elif isinstance(arguments.encoding, Pairs):
+            group = group_plan(arguments.encoding, self._ends(block, closing))
+        else:
+            encoding = arguments.encoding
+        steps = tuple(_steps(pattern, group, closing))
+        return CallPlan(rule, block, None, steps, encoding, group, closing, after)
+
+    def _ends(self, block: CallBlock, closing: tuple[bytes, ...]) -> Ends:
+        """What may stand behind the arguments: a closing mark, or what follows the call."""
+        behind = self._behind(block)
+        ends: list[tuple[bytes, ...]] = []
+        for number, mark in enumerate(closing):
+            rest = closing[number + 1 : number + 2]
+            if len(mark) >= _WEAK:
+                ends.append((mark,))
+            elif rest:
+                ends.append((mark, *rest))
+            else:
+                ends += [(mark, m) for m in behind]
+        if not closing:
+            ends += [(m,) for m in behind]
+        ends += [(_mark(w, 0),) for w in self._stops]
+        return tuple(dict.fromkeys(ends))
+
+    def _behind(self, block: CallBlock) -> tuple[bytes, ...]:
+        """First marks of what may follow a call of this block."""
+        blocks = self._dialect.blocks
+        found: list[str] = []
+        for edge in self._dialect.edges:
+            if blocks.get(edge.source) != block:
+                continue
+            target = blocks.get(edge.target)
+            first = target.pattern[0] if isinstance(target, CallBlock) else ""
+            found += marks(edge.literal + ("" if isinstance(first, Hole) else first))[:1]
+        stops = [_mark(w, 0) for w in self._stops]
+        return tuple(dict.fromkeys((*_encoded(found), *stops)))
+
+
+_GENERIC = Envelope(
+    before="", after="", arguments=("arguments",), name=("name",), id=None, fixed=()
+)
+
+
+def bare_plan(call: CallPlan, closing: tuple[bytes, ...] = ()) -> CallPlan:
+    """The same call as JSON without any marker."""
+    return replace(
+        call,
+        envelope=call.envelope or _GENERIC,
+        steps=(ARGUMENTS, *closing),
+        encoding=None,
+        group=None,
+        closing=closing,
     )
 
 
-def _lead(node: nodes.Node) -> tuple[bytes, str]:
+def _steps(
+    pattern: Pattern, group: GroupPlan | None, closing: tuple[bytes, ...]
+) -> Iterator["Step"]:
+    """Marks, words and arguments behind the first literal."""
+    for at, part in enumerate(pattern):
+        if not isinstance(part, Hole):
+            if at:
+                yield from _encoded(marks(part))
+            continue
+        if part is Hole.ARGUMENTS:
+            yield ARGUMENTS
+            continue
+        following = pattern[at + 1] if at + 1 < len(pattern) else ""
+        text = "" if isinstance(following, Hole) else following
+        ends = _encoded(marks(text)[:1])
+        if not ends:
+            opened = (group.head, group.open) if group else (b"{",)
+            ends = tuple(dict.fromkeys(e for e in (*opened, *closing[:1]) if e))
+            ends += (b"\n",) if "\n" in text else ()
+        yield Word(part, ends)
+
+
+def _commit_step(steps: "tuple[Step, ...]") -> int:
+    """How many steps it takes until it is clear that it is a call: its name, and a mark."""
+    for number, step in enumerate(steps):
+        if isinstance(step, Arguments):
+            return number
+        if isinstance(step, Word) and step.hole is Hole.NAME:
+            following = steps[number + 1 : number + 2]
+            return number + 1 + any(isinstance(s, bytes) for s in following)
+    return len(steps)
+
+
+def _literal_and_rule(node: nodes.Node) -> tuple[str, str]:
     match node:
         case nodes.Sequence((nodes.Literal(data), nodes.Reference(rule))):
-            return data, rule
+            return data.decode(), rule
         case nodes.Reference(rule):
-            return b"", rule
+            return "", rule
         case _:
             raise AssertionError(node)
 
 
-def _way(grammar: Grammar, literal: bytes, target: str) -> Way:
-    text = literal.decode()
-    own = marks(text)
-    lead = text[: len(text) - len(text.lstrip())] if own else text
-    trail = text[len(text.rstrip()) :] if own else ""
-    node = grammar.rules[target]
-    if isinstance(node, nodes.Sequence) and isinstance(node.items[0], nodes.Call):
-        call = node.items[0]
-        first = call.block.pattern[0]
-        opening = (
-            call.envelope.before if call.envelope else "" if isinstance(first, Hole) else first
-        )
-        whole = text + opening
-        lead = whole[: len(whole) - len(whole.lstrip())]
-        return Way(_encoded(marks(whole)), target, lead.encode())
-    return Way(_encoded(own), target, lead.encode(), trail.encode())
+def _lead(literal: str) -> bytes:
+    return literal[: len(literal) - len(literal.lstrip())].encode()
 
 
-def _text(grammar: Grammar, node: nodes.Text) -> TextPlan:
-    ways: list[Way] = []
-    begins: dict[bytes, list[tuple[int, int]]] = {}
-    for number, exit_ in enumerate(node.exits):
-        way = _way(grammar, exit_.literal, exit_.target)
-        if exit_.target == "end":
-            for stop in grammar.dialect.stops:
-                whole = exit_.literal.decode() + stop
-                found = _encoded(marks(whole))
-                lead = whole[: len(whole) - len(whole.lstrip())].encode()
-                begins.setdefault(found[0], []).append((len(ways), 0))
-                ways.append(Way(found, "end", lead))
-            continue
-        for trigger in node.triggers:
-            if trigger.exit == number and trigger.mark < len(way.marks):
-                begins.setdefault(trigger.data, []).append((len(ways), trigger.mark))
-        ways.append(way)
-    found_marks = sorted(begins, key=len, reverse=True)
-    return TextPlan(
-        node.kind,
-        tuple(ways),
-        re.compile(b"|".join(map(re.escape, found_marks))) if found_marks else None,
-        {m: tuple(dict.fromkeys(w)) for m, w in begins.items()},
-        _partial(found_marks),
-        max(map(len, found_marks), default=0),
-        max((len(w.lead) for w in ways), default=0),
-    )
+def _mark(way: Way, number: int) -> bytes:
+    mark = way.elements[number]
+    assert isinstance(mark, bytes)
+    return mark
 
 
-def _partial(found_marks: Sequence[bytes]) -> re.Pattern[bytes] | None:
-    """An expression for every proper beginning of a mark, at the end of the data."""
-    prefixes = {m[:n] for m in found_marks for n in range(1, len(m))}
-    if not prefixes:
-        return None
-    return re.compile(
-        b"(?:" + b"|".join(map(re.escape, sorted(prefixes, key=len, reverse=True))) + rb")\Z"
-    )
-
-
-def _call(call: nodes.Call, after: str) -> CallPlan:
-    block = call.block
-    if call.envelope:
-        closing = _encoded(marks(call.envelope.after))
-        return CallPlan(block, call.envelope, (), after, closing)
-    steps: list[Step] = []
-    for at, part in enumerate(block.pattern):
-        if isinstance(part, Hole):
-            following = block.pattern[at + 1] if at + 1 < len(block.pattern) else ""
-            text = "" if isinstance(following, Hole) else following
-            tight = bool(text) and not text[0].isspace()
-            steps.append(Step(part, _encoded(marks(text)), tight))
-    return CallPlan(block, None, tuple(steps), after, steps[-1].marks if steps else ())
+def _is_common(stop: str) -> bool:
+    r"""Whether the stop is one plain word behind white space, as `\n\nUser:` is."""
+    found = marks(stop)
+    return len(found) == 1 and not is_distinctive(found[0]) and stop[0].isspace()
 
 
 def _encoded(found: Iterable[str]) -> tuple[bytes, ...]:

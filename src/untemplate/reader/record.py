@@ -1,15 +1,16 @@
-"""What a reader has received so far, as lists that only grow, and the message made of them.
+"""What a reader has received so far, as chains that only grow, and the message made of them.
 
-A `CallRecord` is one call with the pieces of its arguments; a `Record` is the whole turn. Both are
-cheap to snapshot (the lengths of their lists) and cost O(size) to turn into a `Message`.
+A `CallRecord` is one call; a `Record` is the whole turn. A copy of either is O(1), so a snapshot
+costs nothing for what was received before; a `Message` is made in O(size).
 """
 
+import copy
 import hashlib
 import string
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 from untemplate.message import (
+    JSON,
     ArgumentState,
     Block,
     BlockKind,
@@ -20,6 +21,7 @@ from untemplate.message import (
     Message,
     ToolCall,
 )
+from untemplate.reader.chain import Chain, joined, listed
 
 __all__ = ["CallRecord", "Record", "call_id"]
 
@@ -36,64 +38,135 @@ def call_id(nonce: str, index: int) -> str:
     return "call_" + "".join(digits)
 
 
-@dataclass(slots=True)
 class CallRecord:
     """One call, as far as it was received."""
 
-    index: int
-    id: str
-    name: str
-    start: int
-    end: int = 0
-    pieces: list[str] = field(default_factory=list[str])
-    states: dict[str, ArgumentState] = field(default_factory=dict[str, ArgumentState])
-    ambiguous: list[str] = field(default_factory=list[str])
-    written_id: str | None = None
-    closing: str = "{}"
-    state: CallState = "cut"
+    __slots__ = (
+        "ambiguous",
+        "closing",
+        "end",
+        "id",
+        "index",
+        "name",
+        "pieces",
+        "start",
+        "state",
+        "states",
+        "values",
+        "written_id",
+    )
+
+    def __init__(self, index: int, call_id: str, name: str, start: int) -> None:
+        self.index = index
+        self.id = call_id
+        self.name = name
+        self.start = self.end = start
+        self.pieces: Chain[str] = None
+        self.states: Chain[tuple[str, ArgumentState]] = None
+        self.values: Chain[tuple[str, JSON]] = None
+        """Arguments that are complete."""
+        self.ambiguous: Chain[str] = None
+        self.written_id: str | None = None
+        self.closing = "{}"
+        self.state: CallState = "cut"
 
     def finished(self) -> ToolCall:
         return ToolCall(
             index=self.index,
             id=self.id,
             name=self.name,
-            arguments="".join(self.pieces),
+            arguments=joined(self.pieces),
             closing=self.closing,
             state=self.state,
-            arguments_state=dict(self.states),
-            ambiguous=tuple(self.ambiguous),
+            arguments_state=dict(listed(self.states)),
+            ambiguous=tuple(listed(self.ambiguous)),
             written_id=self.written_id,
             span=(self.start, self.end),
         )
 
 
-@dataclass(slots=True)
 class Record:
-    """The turn so far. Blocks are (kind, pieces of text, index of the call)."""
+    """The turn so far."""
 
-    blocks: list[tuple[BlockKind, list[str], int | None]] = field(
-        default_factory=list[tuple[BlockKind, list[str], "int | None"]]
+    __slots__ = (
+        "call",
+        "calls",
+        "calls_begun",
+        "closed",
+        "diagnostics",
+        "kind",
+        "pieces",
+        "raw",
     )
-    calls: list[CallRecord] = field(default_factory=list[CallRecord])
-    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    raw: list[bytes] = field(default_factory=list[bytes])
+
+    def __init__(self) -> None:
+        self.closed: Chain[Block] = None
+        """Blocks that have ended."""
+        self.kind: BlockKind | None = None
+        """Of the text that is being received."""
+        self.pieces: Chain[str] = None
+        """Its text."""
+        self.calls: Chain[ToolCall] = None
+        """Calls that have ended."""
+        self.call: CallRecord | None = None
+        """The call that is being received."""
+        self.calls_begun = 0
+        self.diagnostics: Chain[Diagnostic] = None
+        self.raw: Chain[bytes] = None
+
+    def clone(self) -> "Record":
+        other = copy.copy(self)
+        other.call = copy.copy(self.call)
+        return other
+
+    def begin_text(self, kind: BlockKind) -> None:
+        if self.kind != kind:
+            self.end_text()
+            self.kind = kind
+
+    def end_text(self) -> None:
+        """The text block is over: only a block of another kind makes it so."""
+        if self.kind is not None:
+            self.closed = (self.closed, Block(self.kind, joined(self.pieces)))
+        self.kind, self.pieces = None, None
+
+    def begin_call(self, call: CallRecord) -> None:
+        self.end_text()
+        self.closed = (self.closed, Block("call", call=call.index))
+        self.call = call
+        self.calls_begun += 1
+
+    def end_call(self) -> None:
+        assert self.call is not None
+        self.calls = (self.calls, self.call.finished())
+        self.call = None
+
+    def blocks(self) -> list[Block]:
+        open_ = [Block(self.kind, joined(self.pieces))] if self.kind is not None else []
+        return [*listed(self.closed), *open_]
 
     def message(self, end: End, reason: FinishReason) -> Message:
         """The message; O(size of the turn)."""
-        blocks = tuple(Block(k, "".join(t), i) for k, t, i in self.blocks)
-        calls = tuple(c.finished() for c in self.calls)
+        blocks = self.blocks()
+        calls = listed(self.calls)
+        if self.call is not None:
+            calls.append(self.call.finished())
         complete = bool(calls) and all(c.state == "complete" for c in calls)
         return Message(
-            content=_joined(blocks, "content"),
-            reasoning_content=_joined(blocks, "reasoning"),
-            tool_calls=calls,
-            blocks=blocks,
-            diagnostics=tuple(self.diagnostics),
+            content=_text(blocks, "content"),
+            reasoning_content=_text(blocks, "reasoning"),
+            tool_calls=tuple(calls),
+            blocks=tuple(blocks),
+            diagnostics=tuple(listed(self.diagnostics)),
             end=end,
             finish_reason="tool_calls" if complete and reason == "stop" else reason,
-            raw=b"".join(self.raw).decode("utf-8", "replace"),
+            raw=b"".join(listed(self.raw)).decode("utf-8", "replace"),
         )
 
 
-def _joined(blocks: Sequence[Block], kind: BlockKind) -> str:
-    return "".join(b.text for b in blocks if b.kind == kind)
+def _text(blocks: Sequence[Block], kind: BlockKind) -> str:
+    return "".join(_texts(blocks, kind))
+
+
+def _texts(blocks: Iterable[Block], kind: BlockKind) -> Iterable[str]:
+    return (b.text for b in blocks if b.kind == kind)

@@ -1,0 +1,61 @@
+r"""What may follow a closer: how a reader knows that a closer inside a raw value is text.
+
+    follow = Follow(((b"<parameter=",), (b"</function>",)))
+    follow.test(b"\n<parameter=n>", 0) -> YES       follow.test(b" is a tag", 0) -> NO
+    follow.test(b"\n<para", 0) -> MORE
+
+Each way to go on is a sequence of marks with white space between them; `KEY` stands for any key.
+"""
+
+import re
+from dataclasses import dataclass
+
+from untemplate.reader.utf8 import Data, past_space
+
+__all__ = ["KEY", "MORE", "NO", "YES", "Follow"]
+
+NO, MORE, YES = 0, 1, 2
+
+KEY = b""
+"""In a sequence: a key of an argument."""
+
+_KEY = re.compile(rb"[^\s=:,(){}\[\]'\"<>|]{1,64}")
+_MOST_LOOKAHEAD = 1024
+"""What has not decided itself within so many bytes is no follower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Sequences of marks that may stand behind a closer. Without any, everything may."""
+
+    sequences: tuple[tuple[bytes, ...], ...]
+
+    def test(self, data: Data, at: int, *, final: bool = False) -> int:
+        """Whether what stands at `at` is one of them, is not, or may still become one."""
+        if not self.sequences:
+            return YES
+        best = NO
+        for sequence in self.sequences:
+            best = max(best, self._match(sequence, data, at))
+            if best == YES:
+                return YES
+        if best == MORE and final:
+            return YES if not bytes(data[at:]).strip() else NO
+        return NO if len(data) - at > _MOST_LOOKAHEAD else best
+
+    @staticmethod
+    def _match(sequence: tuple[bytes, ...], data: Data, at: int) -> int:
+        size = len(data)
+        for mark in sequence:
+            at = past_space(data, at)
+            if mark == KEY:
+                found = _KEY.match(data, at)
+                if found is None or found.end() == size:
+                    return MORE if at == size or found else NO
+                at = found.end()
+                continue
+            rest = bytes(data[at : at + len(mark)])
+            if rest != mark:
+                return MORE if mark.startswith(rest) and at + len(rest) == size else NO
+            at += len(mark)
+        return YES

@@ -1,0 +1,479 @@
+r"""Reads arguments or values that are written pair by pair or item by item, as JSON.
+
+    <parameter=city>\nParis\n</parameter>\n<parameter=days>\n3\n</parameter>\n
+    -> {"city": "Paris", "days": 3}
+    city:<|"|>Paris<|"|>,opts:{a:[1,true]}     city="Paris", days=3     <item>1</item><item>2</item>
+
+A pair is its opening, a key, a form that leads to the value (and may tell its type), the value, a
+closer. What reads the value is chosen when its form and its first bytes are known: a `TextValue`, a
+`JsonFrame`, or a group of its own. The types that a value may have come from the form and from the
+tool's schema. The first value of a key stands; a second one is kept out.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from untemplate.dialect import (
+    KEY_IN_LITERAL,
+    Empty,
+    Encoding,
+    Escaped,
+    Items,
+    JsonType,
+    Notation,
+    Pairs,
+    Python,
+)
+from untemplate.message import JSON
+from untemplate.reader.chain import Chain, joined
+from untemplate.reader.follow import MORE, NO, YES, Follow
+from untemplate.reader.frame import Frame, PlainTest
+from untemplate.reader.group_plan import Form, GroupPlan, WrittenPlan, is_raw
+from untemplate.reader.json_text import JsonFrame
+from untemplate.reader.keys import Keys
+from untemplate.reader.kinds import ALL_KINDS, Kinds, items_of, property_of, types_of
+from untemplate.reader.sink import Muted, Note, Sink
+from untemplate.reader.text_value import TextPlan, TextValue
+from untemplate.reader.utf8 import Data, past_space, pointer_token
+
+__all__ = ["GroupFrame"]
+
+MOST_KEY_BYTES = 1024
+MOST_DEPTH = 64
+"""Deepest nesting of notations; `JsonFrame` has a limit of its own."""
+
+_HEAD, _OPEN, _KEY, _BEFORE, _CHOOSE, _VALUE, _AFTER = range(7)
+
+
+class GroupFrame:
+    """The state of such a group. `head` is told before it: its key, in the arguments' JSON."""
+
+    __slots__ = (
+        "_after",
+        "_child",
+        "_count",
+        "_depth",
+        "_form",
+        "_head",
+        "_is_arguments",
+        "_is_muted",
+        "_key",
+        "_keys",
+        "_kinds",
+        "_muted_text",
+        "_plan",
+        "_root",
+        "_schema",
+        "_state",
+        "_told",
+        "bad",
+        "cursor",
+        "has_begun",
+        "is_ambiguous",
+        "is_done",
+    )
+
+    def __init__(
+        self,
+        plan: GroupPlan,
+        schema: JSON,
+        root: JSON,
+        *,
+        head: str = "",
+        depth: int = 0,
+        is_arguments: bool = False,
+    ) -> None:
+        self._plan = plan
+        self._schema = schema
+        self._root = root
+        """The schema in which references are looked up."""
+        self._head = head
+        self._depth = depth
+        self._is_arguments = is_arguments
+        """Whether the members are arguments, to be told when complete."""
+        self._state = _HEAD
+        self._key = ""
+        self._keys = Keys()
+        self._count = 0
+        self._form: Form | None = None
+        self._kinds: Kinds = ()
+        self._told = 0
+        """Members that were told; a repeated key is not."""
+        self._child: Frame | None = None
+        self._after = b""
+        """The closer of the value, where what reads the value does not read it."""
+        self._is_muted = False
+        """Whether the value is kept out, because its key occurs again."""
+        self._muted_text: Chain[str] = None
+        self.cursor: object = None
+        self.has_begun = False
+        self.is_ambiguous = False
+        self.is_done = False
+        self.bad: Note | None = None
+
+    def clone(self) -> "GroupFrame":
+        other = GroupFrame(self._plan, self._schema, self._root)
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        other._keys = self._keys.clone()
+        other._child = self._child.clone() if self._child else None
+        return other
+
+    # ------------------------------------------------------------------------------------ state
+
+    @property
+    def is_undecided(self) -> bool:
+        return self._child is not None and self._child.is_undecided
+
+    @property
+    def closing(self) -> str:
+        if not self.has_begun or self.is_done:
+            return ""
+        inner = self._child.closing if self._child and not self._is_muted else ""
+        return inner + ("}" if self._plan.is_object else "]")
+
+    @property
+    def pointer(self) -> str:
+        if self._is_muted or self._state in (_HEAD, _OPEN, _KEY, _AFTER):
+            return ""
+        token = self._key if self._plan.is_object else str(self._count - 1)
+        return "/" + pointer_token(token) + (self._child.pointer if self._child else "")
+
+    @property
+    def plain(self) -> PlainTest | None:
+        return self._child.plain if self._child and not self._is_muted else None
+
+    def settle(self, data: Data, at: int, sink: Sink) -> None:
+        """The data ends while a closer is undecided: tell the reading as it stands."""
+        if self._child and not self._is_muted:
+            self._child.settle(data, at, sink)
+
+    # ------------------------------------------------------------------------------------- read
+
+    def read(self, data: Data, at: int, sink: Sink, *, final: bool = False) -> int:
+        """Read on; gives the position of the first byte that was not used."""
+        while not self.is_done and self.bad is None:
+            before, state = at, self._state
+            if state == _HEAD:
+                at = self._read_head(data, at)
+            elif state == _OPEN:
+                at = self._read_open(data, at, sink, final=final)
+            elif state == _KEY:
+                at = self._read_key(data, at)
+            elif state == _BEFORE:
+                at = self._read_before(data, at, sink)
+            elif state == _CHOOSE:
+                at = self._choose(data, at, sink)
+            elif state == _VALUE:
+                at = self._read_value(data, at, sink, final=final)
+            else:
+                at = self._read_after(data, at)
+            if at == before and state == self._state:
+                break
+        return at
+
+    def _begin(self, at: int, sink: Sink) -> None:
+        if not self.has_begun:
+            self.has_begun = True
+            if self._head:
+                sink.text(self._head, at)
+            self.cursor = sink.cursor()
+            sink.text("{" if self._plan.is_object else "[", at)
+
+    def _end(self, at: int, sink: Sink) -> int:
+        self._begin(at, sink)
+        sink.text("}" if self._plan.is_object else "]", at)
+        self.is_done = True
+        return at
+
+    def _fail(self, at: int, message: str) -> int:
+        self.bad = Note("bad_arguments", message)
+        return at
+
+    def _read_head(self, data: Data, at: int) -> int:
+        head = self._plan.head
+        start, at = at, past_space(data, at)
+        verdict = _stands(head, data, at)
+        if verdict == MORE:
+            return start
+        self._state = _OPEN
+        return at + len(head) if verdict == YES else start
+
+    def _read_open(self, data: Data, at: int, sink: Sink, *, final: bool) -> int:
+        """Between pairs: another pair, or the end of the group."""
+        plan = self._plan
+        start, at = at, past_space(data, at)
+        if self._count and plan.separator:
+            verdict = _stands(plan.separator, data, at)
+            if verdict == MORE and not final:
+                return start
+            if verdict == YES:
+                at = past_space(data, at + len(plan.separator))
+        if at == len(data):
+            return start
+        waits = False
+        for mark in (plan.tail,) if plan.tail else (e[0] for e in plan.ends if e):
+            verdict = _stands(mark, data, at)
+            if verdict == YES:
+                return self._end(at + len(plan.tail), sink)
+            waits = waits or verdict == MORE
+        if plan.is_object and plan.open:
+            verdict = _stands(plan.open, data, at)
+            if verdict == YES and not waits:
+                self._begin(at, sink)
+                self._state = _KEY
+                return at + len(plan.open)
+            waits = waits or verdict == MORE
+        elif not waits:
+            self._begin(at, sink)
+            self._state = _KEY if plan.is_object else _BEFORE
+            self._key = ""
+            return at
+        if waits:
+            return start
+        return self._fail(at, "neither an argument nor the end of the call stands there")
+
+    def _read_key(self, data: Data, at: int) -> int:
+        found = min((p for s in self._plan.key_stops if (p := data.find(s, at)) >= 0), default=-1)
+        if found < 0:
+            if len(data) - at > MOST_KEY_BYTES:
+                return self._fail(at, "a key does not end")
+            return at
+        written = bytes(data[at:found])
+        if len(written) > MOST_KEY_BYTES or any(e[0] in written for e in self._plan.ends if e):
+            return self._fail(at, "a key does not end")
+        self._key = _unquoted(written.decode("utf-8", "replace").strip())
+        self._state = _BEFORE
+        return found
+
+    def _read_before(self, data: Data, at: int, sink: Sink) -> int:
+        """The literal between key and value; where types differ in it, it tells the type."""
+        waits = False
+        for form in self._plan.forms:
+            pieces = form.before.replace(KEY_IN_LITERAL, self._key).encode().split()
+            verdict, end = _stand(pieces, data, at)
+            if verdict == MORE:
+                waits = True
+            elif verdict == YES and not waits:
+                return self._enter(form, form.kinds, end, sink)
+        if waits:
+            return at
+        return self._read_other_form(data, at, sink)
+
+    def _read_other_form(self, data: Data, at: int, sink: Sink) -> int:
+        """A form that the dialect does not have: up to the last character that all share."""
+        lasts = {f.before[-1:] for f in self._plan.forms}
+        last = lasts.pop() if len(lasts) == 1 else ""
+        if not last or last.isalnum():
+            return self._fail(at, "a key is followed by no value")
+        end = data.find(last.encode(), at)
+        line = data.find(b"\n", at, end if end >= 0 else len(data))
+        if end < 0 and line < 0 and len(data) - at <= MOST_KEY_BYTES:
+            return at
+        if end < 0 or line >= 0 or end - at > MOST_KEY_BYTES:
+            return self._fail(at, "a key is followed by no value")
+        end += len(last.encode())
+        form = self._plan.forms[0]
+        kinds: Kinds = tuple(k for k in ALL_KINDS if any(k in f.types for f in self._plan.forms))
+        sink.note("unknown_form", "what leads to the value is not as the format says", at, end)
+        merged: dict[JsonType, WrittenPlan] = {}
+        for other in reversed(self._plan.forms):
+            merged.update(other.types)
+        return self._enter(Form(form.before, form.skip, merged), kinds, end, sink)
+
+    def _enter(self, form: Form, kinds: Kinds, at: int, sink: Sink) -> int:
+        """A value begins behind its form."""
+        plan = self._plan
+        if plan.is_object:
+            schema = property_of(self._schema, self._key, self._root)
+        else:
+            schema = items_of(self._schema, self._count, self._root)
+        declared = types_of(schema, self._root)
+        self._kinds = tuple(k for k in declared if k in kinds) or kinds
+        self._form = form
+        self._is_muted = plan.is_object and not self._keys.add(self._key)
+        if self._is_muted:
+            sink.lost(at)
+        self._count += 1
+        self._state = _CHOOSE
+        return at
+
+    # ------------------------------------------------------------------------------------ values
+
+    def _choose(self, data: Data, at: int, sink: Sink) -> int:
+        """What reads the value: known from its form, mostly, or from its first bytes."""
+        kinds = self._kinds
+        raw = self._may_be_raw()
+        if raw and all(k == "string" for k in kinds):
+            return self._start(self._text_value("string"), "string", at)
+        if all(isinstance(self._types[k].encoding, Empty) and not self._closer(k) for k in kinds):
+            return self._tell_null(at, sink)
+        first = past_space(data, at)
+        if first == len(data):
+            return at
+        groups = [k for k in kinds if _is_group(self._types[k].encoding)]
+        for kind in groups:
+            verdict = self._begins_group(kind, data, first)
+            if verdict == MORE:
+                return at
+            if verdict == YES:
+                return self._start_group(kind, first)
+        plain = next((k for k in kinds if k not in groups and k != "string"), kinds[0])
+        opens = b"{[" if raw else b"{[\"'"
+        if not self._closer(plain) or (not raw and data[first] in opens):
+            python = any(isinstance(self._types[k].encoding, Python) for k in kinds)
+            return self._start(JsonFrame(python=python, head=self._next_head()), plain, first)
+        kind = "string" if raw else plain
+        return self._start(self._text_value(kind), kind, at)
+
+    def _may_be_raw(self) -> bool:
+        """Whether the value may be a string that is written as it is."""
+        return "string" in self._kinds and is_raw(self._types["string"].encoding)
+
+    @property
+    def _types(self) -> Mapping[JsonType, WrittenPlan]:
+        assert self._form is not None
+        return self._form.types
+
+    def _closer(self, kind: JsonType) -> bytes:
+        return self._types[kind].closer.replace(KEY_IN_LITERAL, self._key).encode()
+
+    def _next_head(self) -> str:
+        comma = ", " if self._told else ""
+        if not self._plan.is_object:
+            return comma
+        return f"{comma}{json.dumps(self._key, ensure_ascii=False)}: "
+
+    def _start(self, child: Frame, kind: JsonType, at: int) -> int:
+        self._child, self._after = child, self._closer(kind)
+        if isinstance(child, TextValue):
+            self._after = b""  # it reads its closer itself
+        self._state = _VALUE
+        return at
+
+    def _text_value(self, kind: JsonType) -> TextValue:
+        written = self._types[kind]
+        encoding = written.encoding
+        escapes = dict(encoding.escapes) if isinstance(encoding, Escaped) else {}
+        plan = TextPlan(
+            self._closer(kind),
+            written.lead,
+            self._plan.follow if "string" in self._kinds else Follow(()),
+            {w.encode(): plain.encode() for plain, w in escapes.items()},
+            any(isinstance(self._types[k].encoding, Empty) for k in self._kinds),
+        )
+        return TextValue(plan, self._kinds, skip=self._form_skip, head=self._next_head())
+
+    @property
+    def _form_skip(self) -> bytes:
+        assert self._form is not None
+        return self._form.skip
+
+    def _inner(self, kind: JsonType) -> GroupPlan:
+        plan = self._plan.inner(self._types[kind].encoding, self._closer(kind))
+        assert plan is not None
+        return plan
+
+    def _begins_group(self, kind: JsonType, data: Data, at: int) -> int:
+        """Whether a list or object in its notation stands there."""
+        closer = self._closer(kind)
+        if closer and (verdict := _stands(closer, data, at)) != NO:
+            return MORE if verdict == MORE else NO
+        inner = self._inner(kind)
+        before = inner.forms[-1].before if inner.forms else ""
+        opening = inner.head or (inner.open if inner.is_object else before.encode())
+        return _stands(opening, data, at) if opening else NO
+
+    def _start_group(self, kind: JsonType, at: int) -> int:
+        if self._depth >= MOST_DEPTH:
+            self.bad = Note("too_deep", f"nested more than {MOST_DEPTH} deep")
+            return at
+        schema = self._schema_of_value()
+        head, depth = self._next_head(), self._depth + 1
+        child = GroupFrame(self._inner(kind), schema, self._root, head=head, depth=depth)
+        return self._start(child, kind, at)
+
+    def _schema_of_value(self) -> JSON:
+        if self._plan.is_object:
+            return property_of(self._schema, self._key, self._root)
+        return items_of(self._schema, self._count - 1, self._root)
+
+    def _tell_null(self, at: int, sink: Sink) -> int:
+        if not self._is_muted:
+            sink.text(self._next_head(), at)
+            cursor = sink.cursor()
+            sink.text("null", at)
+            self._told += 1
+            if self._is_arguments:
+                sink.argument(self._key, cursor)
+        self._state = _OPEN
+        return at
+
+    def _read_value(self, data: Data, at: int, sink: Sink, *, final: bool) -> int:
+        child = self._child
+        assert child is not None
+        if self._is_muted:
+            muted = Muted(sink, self._muted_text)
+            at = child.read(data, at, muted, final=final)
+            self._muted_text = muted.pieces
+        else:
+            at = child.read(data, at, sink, final=final)
+        if child.bad is not None:
+            self.bad = child.bad
+        elif child.is_done:
+            self._end_value(child, at, sink)
+        return at
+
+    def _end_value(self, child: Frame, at: int, sink: Sink) -> None:
+        self._child = None
+        self._state = _AFTER if self._after else _OPEN
+        if self._is_muted:
+            sink.lost(at)
+            message = f"the first value of the key stands; kept out: {joined(self._muted_text)}"
+            sink.note("duplicate_key", message, at, at)
+            self._is_muted, self._muted_text = False, None
+            return
+        self._told += 1
+        self.is_ambiguous = self.is_ambiguous or child.is_ambiguous
+        if self._is_arguments:
+            sink.argument(self._key, child.cursor, ambiguous=child.is_ambiguous)
+
+    def _read_after(self, data: Data, at: int) -> int:
+        start, at = at, past_space(data, at)
+        verdict = _stands(self._after, data, at)
+        if verdict == MORE:
+            return start
+        if verdict == NO:
+            return self._fail(at, "a value is not followed by its closer")
+        self._state = _OPEN
+        return at + len(self._after)
+
+
+def _is_group(encoding: Encoding) -> bool:
+    return isinstance(encoding, (Items, Pairs, Notation))
+
+
+def _stands(mark: bytes, data: Data, at: int) -> int:
+    """Whether the mark stands at `at`, does not, or may when more bytes are there."""
+    rest = bytes(data[at : at + len(mark)])
+    if rest == mark:
+        return YES
+    return MORE if mark.startswith(rest) else NO
+
+
+def _stand(pieces: Sequence[bytes], data: Data, at: int) -> tuple[int, int]:
+    """The same for pieces with any white space between them; and the position behind them."""
+    for piece in pieces:
+        at = past_space(data, at)
+        verdict = _stands(piece, data, at)
+        if verdict != YES:
+            return verdict, at
+        at += len(piece)
+    return YES, at
+
+
+def _unquoted(key: str) -> str:
+    """The key without quotes that some models put around it."""
+    if len(key) > 1 and key[0] == key[-1] and key[0] in "\"'":
+        return key[1:-1]
+    return key

@@ -1,0 +1,182 @@
+r"""The tables for reading `Pairs` and `Items`, made once for each call of a grammar.
+
+A *form* is what may stand between a key and its value, with the types that are written so:
+
+    Qwen3-Coder  ">\n"                     all types
+    DSML         '" string="true">'        strings      '" string="false">'   the others
+    Gemma        ':<|"|>'                  strings      ':'                   the others
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from untemplate.dialect import (
+    KEY_IN_LITERAL,
+    Absent,
+    Empty,
+    Encoding,
+    Escaped,
+    Items,
+    JsonText,
+    JsonType,
+    Notation,
+    Pairs,
+    Python,
+    Raw,
+    Written,
+)
+from untemplate.reader.follow import KEY, Follow
+from untemplate.reader.kinds import Kinds
+
+__all__ = ["Form", "GroupPlan", "WrittenPlan", "group_plan", "is_raw"]
+
+Ends = tuple[tuple[bytes, ...], ...]
+"""Sequences of marks that stand behind the arguments."""
+
+_WEAK = 3
+"""A mark that is shorter may well be text; what follows it is looked at, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPlan:
+    """How values of one type stand in one form."""
+
+    encoding: Encoding
+    closer: str
+    """What stands behind the value, without white space at its ends; the key as KEY_IN_LITERAL."""
+    lead: bytes
+    """White space of the template's own before the closer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to lead from a key to its value."""
+
+    before: str
+    """Without white space at its end; the key as KEY_IN_LITERAL."""
+    skip: bytes
+    """White space of the template's own before the value."""
+    types: Mapping[JsonType, WrittenPlan]
+
+    @property
+    def kinds(self) -> Kinds:
+        return tuple(self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """Pairs or items: what stands around and between them."""
+
+    is_object: bool
+    head: bytes
+    open: bytes
+    """What stands before each key."""
+    separator: bytes
+    tail: bytes
+    ends: Ends
+    forms: tuple[Form, ...]
+    """The longest first."""
+    key_stops: tuple[bytes, ...]
+    """What ends a key."""
+    follow: Follow
+    """What may stand behind a value's closer."""
+    scope: Mapping[str, "Items | Pairs"]
+    nested: dict[tuple[str, bytes], "GroupPlan"] = field(
+        default_factory=dict[tuple[str, bytes], "GroupPlan"]
+    )
+    """Plans of the notations inside, made when they are met."""
+
+    def inner(self, encoding: Encoding, closer: bytes) -> "GroupPlan | None":
+        """The plan of a value in a notation, in front of this closer; None if it is in none."""
+        key = (encoding.name if isinstance(encoding, Notation) else str(id(encoding)), closer)
+        found = self.nested.get(key)
+        if found is None:
+            group = self.scope.get(encoding.name) if isinstance(encoding, Notation) else encoding
+            if not isinstance(group, (Items, Pairs)):
+                return None
+            ends = ((closer,),) if closer else self.ends_behind_a_value()
+            found = self.nested[key] = group_plan(group, ends, self.scope)
+        return found
+
+    def ends_behind_a_value(self) -> Ends:
+        """What may stand behind a value without a closer."""
+        ends = ((self.tail,),) if self.tail else self.ends
+        return (((self.separator,),) if self.separator else ()) + ends
+
+
+def group_plan(
+    group: Pairs | Items, ends: Ends, scope: Mapping[str, Items | Pairs] | None = None
+) -> GroupPlan:
+    """The tables of pairs or items that end where one of `ends` begins."""
+    pairs = group if isinstance(group, Pairs) else None
+    head, tail = group.head.strip().encode(), group.tail.strip().encode()
+    separator = group.separator.strip().encode()
+    open_ = pairs.open.strip().encode() if pairs else b""
+    forms = _forms(group.types)
+    stops = tuple(dict.fromkeys(_first_piece(f.before) for f in forms)) if pairs else ()
+    return GroupPlan(
+        is_object=pairs is not None,
+        head=head,
+        open=open_,
+        separator=separator,
+        tail=tail,
+        ends=ends,
+        forms=forms,
+        key_stops=tuple(s for s in stops if s),
+        follow=_follow(forms, open_, separator, ((tail,),) if tail else ends, pairs is not None),
+        scope=(pairs.notations if pairs and pairs.notations else None) or scope or {},
+    )
+
+
+def _first_piece(literal: str) -> bytes:
+    """The literal up to its first white space or key."""
+    pieces = literal.split(KEY_IN_LITERAL, maxsplit=1)[0].split()
+    return pieces[0].encode() if pieces else b""
+
+
+def _forms(types: Mapping[JsonType, Written]) -> tuple[Form, ...]:
+    grouped: dict[str, dict[JsonType, WrittenPlan]] = {}
+    for kind, outer in types.items():
+        written: Written | None = outer
+        while written is not None:
+            if not isinstance(written.encoding, Absent):
+                after = written.after.lstrip()
+                lead = written.after[: len(written.after) - len(after)].encode()
+                plan = WrittenPlan(written.encoding, after.rstrip(), lead)
+                grouped.setdefault(written.before, {})[kind] = plan
+            written = written.guarded
+    forms = [
+        Form(before.rstrip(), before[len(before.rstrip()) :].encode(), by_type)
+        for before, by_type in grouped.items()
+    ]
+    return tuple(sorted(forms, key=lambda f: -len(f.before)))
+
+
+def _follow(
+    forms: Sequence[Form], open_: bytes, separator: bytes, ends: Ends, is_object: bool
+) -> Follow:
+    lead = (separator,) if separator else ()
+    sequences: list[tuple[bytes, ...]] = list(ends)
+    if is_object and len(open_) >= _WEAK:
+        sequences.append((*lead, open_))
+    elif is_object:
+        before = {_first_piece(f.before) for f in forms}
+        opened = (open_,) if open_ else ()
+        sequences += [(*lead, *opened, KEY, b) for b in before if b]
+    elif separator:
+        sequences.append(lead)
+    else:
+        sequences += [(b,) for f in forms if (b := _first_piece(f.before))]
+    return Follow(tuple(dict.fromkeys(sequences)))
+
+
+def is_raw(encoding: Encoding) -> bool:
+    """Whether the encoding writes a string as it is, but for characters that it replaces."""
+    match encoding:
+        case Raw() | Escaped():
+            return True
+        case JsonText() | Python() | Empty() | Absent() | Items() | Pairs() | Notation():
+            return False
+        case _:
+            assert_never(encoding)

@@ -1,0 +1,497 @@
+"""The state machine of a turn: which place the reading is in, and how it gets to the next.
+
+    start ─► text ─► match ─► call ─► after ─► match ─► …        end: in front of a stop
+               ▲       │        │       │                         ended: behind one
+               └───────┴────────┘◄──────┘                         damaged: in a call that is bad
+
+A `Match` follows marks; if they lead nowhere, text goes on behind the first of them. A call is
+tentative until its name is known; until then it may become text again. Frames do the reading, this
+module only says where to go on.
+"""
+
+import copy
+from collections.abc import Mapping
+from typing import Literal
+
+from untemplate.grammar.marks import is_distinctive
+from untemplate.message import End, Tool, ToolChoice
+from untemplate.reader.call import CallFrame
+from untemplate.reader.chain import listed
+from untemplate.reader.damage import Damage
+from untemplate.reader.events import Event
+from untemplate.reader.frame import PlainTest
+from untemplate.reader.match import Found, Match
+from untemplate.reader.plan import ENDED, AfterPlan, Plans, TextPlan, Way
+from untemplate.reader.sink import Note
+from untemplate.reader.tape import Tape
+from untemplate.reader.text import TextFrame
+from untemplate.reader.utf8 import Data, past_space, pointer_token
+
+__all__ = ["Machine", "Why"]
+
+Why = Literal["", "cut", "end"]
+"""Whether bytes follow, and if not, whether the turn was cut or the model ended it."""
+
+_Place = Literal["start", "text", "match", "call", "after", "end", "ended", "damaged"]
+
+
+class Machine:
+    """Where the reading of one turn is."""
+
+    __slots__ = (
+        "_call",
+        "_choice",
+        "_damage",
+        "_match",
+        "_origin",
+        "_plans",
+        "_rule",
+        "_text",
+        "_tools",
+        "_waits",
+        "at",
+        "place",
+        "tape",
+    )
+
+    def __init__(
+        self, plans: Plans, tools: Mapping[str, Tool], choice: ToolChoice, tape: Tape
+    ) -> None:
+        self._plans = plans
+        self._tools = tools
+        self._choice = choice
+        self.tape = tape
+        self.at = 0
+        """Absolute position up to which was read; what was not told may be read again."""
+        self.place: _Place = "start"
+        self._origin: _Place = "start"
+        """The place in which the match, or the tentative call, began."""
+        self._rule = ""
+        """In `after`: its rule."""
+        self._text: TextFrame | None = None
+        self._match: Match | None = None
+        self._call: CallFrame | None = None
+        self._damage: Damage | None = None
+        self._waits = False
+        """Only while running: more bytes decide where to go."""
+
+    def clone(self) -> "Machine":
+        """An independent copy; O(depth)."""
+        other = copy.copy(self)
+        other.tape = self.tape.clone()
+        other._text = self._text.clone() if self._text else None  # noqa: SLF001
+        other._match = self._match.clone() if self._match else None  # noqa: SLF001
+        other._call = self._call.clone(other.tape.record.call) if self._call else None  # noqa: SLF001
+        other._damage = self._damage.clone() if self._damage else None  # noqa: SLF001
+        return other
+
+    # ------------------------------------------------------------------------------------- state
+
+    @property
+    def plain(self) -> PlainTest | None:
+        """A test for pieces of data that go on with the open string or text, and do no more."""
+        if self.place == "call" and self._call is not None:
+            return self._call.plain
+        if self.place == "text" and self._text is not None and self._text.is_plain_ready:
+            return self._text.plan.plain.fullmatch
+        return None
+
+    @property
+    def text_kind(self) -> str:
+        """The kind of the text that is being read, or nothing."""
+        return self._text.kind if self.place == "text" and self._text else ""
+
+    @property
+    def call(self) -> CallFrame | None:
+        """The call that is being read."""
+        return self._call
+
+    # --------------------------------------------------------------------------------------- run
+
+    @property
+    def settled(self) -> int:
+        """Absolute position up to which the data is not needed any more."""
+        tape = self.tape
+        return min(self.at, tape.deferred_from if tape.is_deferring else tape.told)
+
+    def run(self, data: Data, why: Why = "") -> None:
+        """Read on, as far as can be decided."""
+        at = self.at - self.tape.base
+        self._waits = False
+        while True:
+            before, place = at, (self.place, self._rule)
+            at = self._advance(data, at, why)
+            if self._waits or (at == before and place == (self.place, self._rule)):
+                break
+        self.at = self.tape.base + at
+
+    def tell_plain(self, text: str) -> Event:
+        """A piece of data that `plain` has passed; the base is behind it already."""
+        self.at = self.tape.base
+        if self.place == "call":
+            return self.tape.plain_arguments(text)
+        assert self._text is not None
+        return self.tape.plain_text(self._text.kind, text)
+
+    def _advance(self, data: Data, at: int, why: Why) -> int:
+        final = bool(why)
+        match self.place:
+            case "start":
+                return self._read_start(data, at, final=final)
+            case "text":
+                assert self._text is not None
+                at, self._match = self._text.read(data, at, self.tape, final=final)
+                if self._match:
+                    self.place, self._origin = "match", "text"
+                return at
+            case "match":
+                return self._read_match(data, at, final=final)
+            case "call":
+                return self._read_call(data, at, why)
+            case "after":
+                return self._read_after(data, at)
+            case "end" | "ended":
+                return self._read_end(data, at)
+            case "damaged":
+                return self._read_damaged(data, at, final=final)
+
+    def _read_start(self, data: Data, at: int, *, final: bool) -> int:
+        """At the start of the turn: one of the openings, or the text that needs none."""
+        if at == len(data) and not final:
+            return at
+        openings = self._plans.openings
+        if not openings:
+            self._enter_text(self._plans.default or self._plans.content)
+            return at
+        self._follow([(w, 0) for w in openings], "start", at)
+        return at
+
+    def _follow(self, ways: list[tuple[Way, int]], origin: _Place, at: int) -> None:
+        self._match = Match(ways, self.tape.base + at, 0)
+        self._origin, self.place = origin, "match"
+
+    def _enter_text(self, rule: str, skip: bytes = b"", late: str = "") -> None:
+        plan = self._plans.rules[rule]
+        assert isinstance(plan, TextPlan)
+        self._text = TextFrame(plan, skip, late)
+        self.place = "text"
+
+    # ------------------------------------------------------------------------------------- marks
+
+    def _read_match(self, data: Data, at: int, *, final: bool) -> int:
+        match = self._match
+        assert match is not None
+        at, is_decided = match.read(data, at, self.tape.base, final=final)
+        if not is_decided:
+            return at
+        self._match = None
+        if match.found is None:
+            return self._no_way(match, data, final=final)
+        return self._go(match.found, match, data)
+
+    def _go(self, found: Found, match: Match, data: Data) -> int:
+        """Through the marks to where they lead."""
+        tape, way, end = self.tape, found.way, found.end - self.tape.base
+        if way.call is not None:
+            self._call = CallFrame(found, match.start, match.first_mark, self._tools)
+            self._call.begin(tape)
+            self._call.name_words(data, tape)
+            self.place = "call"
+            return end
+        is_end = way.target in ("end", ENDED)
+        self._leave(data, way, match.start - tape.base, is_end=is_end)
+        if found.skipped:
+            tape.note("missing_marker", "earlier markers are missing", end, end)
+        tape.part("marker", end)
+        if is_end:
+            self.place = "ended" if way.target == ENDED else "end"
+        else:
+            self._enter_text(way.target, way.trail)
+        return end
+
+    def _leave(self, data: Data, way: Way, start: int, *, is_end: bool = False) -> None:
+        """Ends what stood before the mark at `start`."""
+        if self._origin == "text":
+            assert self._text is not None
+            self._text.leave(data, way, start, self.tape, is_end=is_end)
+        else:
+            self.tape.part("space", past_space(data, start))
+
+    def _no_way(self, match: Match, data: Data, *, final: bool) -> int:
+        """The marks led nowhere."""
+        start = match.start - self.tape.base
+        if self._origin == "text":
+            self.place = "text"
+            mark = bytes(data[start : start + match.first_mark])
+            self._note_stray(match, mark, start)
+            return start + match.first_mark
+        return self._no_way_on(data, start, final=final)
+
+    def _note_stray(self, match: Match, mark: bytes, start: int) -> None:
+        if not is_distinctive(mark.decode("utf-8", "replace")) or match.is_bare:
+            return
+        code = "not_a_call" if match.may_be_call else "stray_marker"
+        self.tape.note(code, "a marker that leads nowhere is text", start, start + len(mark))
+
+    def _no_way_on(self, data: Data, at: int, *, final: bool) -> int:
+        """Where structure was expected stands something else: stray marks, or text."""
+        if self._origin == "start":
+            if self._plans.default:
+                self._enter_text(self._plans.default)
+            else:
+                self._enter_text(self._plans.content, late="missing_marker")
+            return at
+        first = past_space(data, at)
+        waits = first == len(data)
+        strays = self._plans.strays if self._origin == "after" else ()
+        for mark in strays:
+            rest = bytes(data[first : first + len(mark)])
+            if rest == mark and not (waits and not final):
+                self.tape.part("space", first)
+                self.tape.note(
+                    "stray_marker", "a marker has no place here", first, first + len(mark)
+                )
+                self.tape.part("marker", first + len(mark))
+                self.place = "after"
+                return first + len(mark)
+            waits = waits or mark.startswith(rest)
+        if waits and not final:
+            self.place, self._waits = self._origin, True
+            return at
+        self._enter_text_late()
+        return at
+
+    def _enter_text_late(self) -> None:
+        """Text behind a call or behind the end of the turn."""
+        plan = self._plans.rules.get(self._rule)
+        if self._origin == "after" and isinstance(plan, AfterPlan) and plan.text:
+            self._enter_text(plan.text)
+            return
+        late = "text_after_call" if self._origin == "after" else "text_after_end"
+        self._enter_text(self._plans.content, late=late)
+
+    def _read_after(self, data: Data, at: int) -> int:
+        """Behind a call: another call, the end of the section, or text."""
+        if past_space(data, at) == len(data):
+            return at
+        plan = self._plans.rules[self._rule]
+        assert isinstance(plan, AfterPlan)
+        self._follow([(w, 0) for w in (*plan.ways, *self._plans.stops)], "after", at)
+        return at
+
+    def _read_end(self, data: Data, at: int) -> int:
+        """In front of a stop or behind one."""
+        if past_space(data, at) == len(data):
+            return at
+        self._follow([(w, 0) for w in self._plans.stops], self.place, at)
+        return at
+
+    # ------------------------------------------------------------------------------------- calls
+
+    def _read_call(self, data: Data, at: int, why: Why) -> int:
+        call = self._call
+        assert call is not None
+        at = call.read(data, at, self.tape, final=why == "end")
+        if call.wants_commit:
+            at = self._commit(call, data, at)
+            return at if call.record is None else self._read_call(data, at, why)
+        if call.outcome == "text":
+            return self._abort(call, data, final=bool(why))
+        if call.outcome == "done":
+            self._end_call(call, at)
+        elif call.outcome == "bad":
+            assert call.bad is not None
+            self._damage = self._damaged(call, call.bad, at)
+            self.place = "damaged"
+        return at
+
+    def _damaged(self, call: CallFrame, note: Note, at: int) -> Damage:
+        content = self._plans.rules[self._plans.content]
+        assert isinstance(content, TextPlan)
+        ways = [w for w in content.ways if w.call and not w.is_bare]
+        openings = [m for w in ways for m in w.elements[:1] if isinstance(m, bytes)]
+        stops = [m for w in self._plans.stops for m in w.elements if isinstance(m, bytes)]
+        return Damage(call.plan, note, self.tape.base + at, openings, stops)
+
+    def _commit(self, call: CallFrame, data: Data, at: int) -> int:
+        """It is a call, and is told from here on; under `none` it is text all the same."""
+        tape = self.tape
+        if self._choice.mode == "none":
+            tape.abort()
+            start, end = call.start - tape.base, call.found.end - tape.base
+            tape.note("call_not_allowed", "a call under tool_choice none is text", start, end)
+            self._call = None
+            self._back_to_text()
+            return at
+        told = tape.suspend()
+        self._leave(data, call.found.way, call.start - tape.base)
+        call.record = tape.commit(call.name, call.found.marker_end, self._notes(call), told)
+        return at
+
+    def _notes(self, call: CallFrame) -> list[Note]:
+        """What is not right about the call itself."""
+        notes: list[Note] = []
+        name, choice, number = call.name, self._choice, self.tape.record.calls_begun
+        if not call.found.way.is_own:
+            notes.append(Note("bare_call", "a call without its markers was read as a call"))
+        if call.found.skipped:
+            notes.append(Note("missing_marker", "the call's first markers are missing"))
+        if name not in self._tools:
+            notes.append(Note("unknown_tool", f"no tool is named {name!r}"))
+        if (choice.name not in (None, name)) or (number and not choice.parallel):
+            notes.append(Note("unrequested", f"the call of {name!r} is beyond tool_choice"))
+        elif self._plans.calls_max is not None and number >= self._plans.calls_max:
+            notes.append(Note("extra_call", "the format has no place for so many calls"))
+        return notes
+
+    def _back_to_text(self) -> None:
+        if self._origin == "text":
+            self.place = "text"
+        elif self._origin == "start":
+            self._enter_text(self._plans.default or self._plans.content)
+        else:
+            self._enter_text_late()
+
+    def _abort(self, call: CallFrame, data: Data, *, final: bool) -> int:
+        """It was no call: its first mark is text, and reading goes on behind that."""
+        tape = self.tape
+        tape.abort()
+        self._call = None
+        start = call.start - tape.base
+        way = call.found.way
+        if not way.is_bare and call.bad is not None:
+            tape.note("not_a_call", call.bad.message, start, call.found.end - tape.base)
+        if self._origin == "text":
+            self.place = "text"
+            return start + call.first_mark
+        if way.is_bare:
+            return self._no_way_on(data, start, final=final)
+        self._back_to_text()
+        mark = way.elements[call.found.skipped]
+        assert isinstance(mark, bytes)
+        return past_space(data, start) + len(mark)
+
+    def _end_call(self, call: CallFrame, at: int) -> None:
+        assert call.record is not None
+        if call.record.pieces is None:
+            self.tape.text("{}", self.tape.told - self.tape.base)
+        if not call.was_closed and call.found.way.is_own:
+            self.tape.note("missing_close", "the call's closing marker is missing", at, at)
+        call.record.closing, call.record.state = "", "complete"
+        self._close_call(call, at)
+
+    def _close_call(self, call: CallFrame, at: int) -> None:
+        assert call.record is not None
+        self._name_missing(call, at)
+        self.tape.end_call(call.record)
+        self._call = None
+        self.place, self._rule = "after", call.plan.after
+
+    def _name_missing(self, call: CallFrame, at: int) -> None:
+        """Required arguments that did not come."""
+        record, tool = call.record, self._tools.get(call.name)
+        assert record is not None
+        required = tool.parameters.get("required") if tool else None
+        if not isinstance(required, list):
+            return
+        seen = {p.split("/")[1] for p, _ in listed(record.states) if p}
+        for key in required:
+            token = pointer_token(str(key))
+            if token not in seen:
+                record.states = (record.states, ("/" + token, "missing"))
+                self.tape.note("missing_argument", f"{key} is required and missing", at, at)
+
+    def _read_damaged(self, data: Data, at: int, *, final: bool) -> int:
+        damage, call = self._damage, self._call
+        assert damage is not None
+        assert call is not None
+        at = damage.read(data, at, self.tape, final=final)
+        if damage.is_done:
+            self._end_damaged(damage, call, at)
+        return at
+
+    def _end_damaged(self, damage: Damage, call: CallFrame, at: int) -> None:
+        tape, record = self.tape, call.record
+        assert record is not None
+        tape.note(damage.note.code, damage.note.message, damage.start - tape.base, at)
+        is_cut = damage.note.code == "stop_in_call"
+        self._settle_states(call)
+        record.state = "cut" if is_cut else "malformed"
+        self._damage = None
+        self._close_call(call, at)
+
+    def _settle_states(self, call: CallFrame) -> None:
+        """Closing and open path of a call that is not whole."""
+        record, arguments = call.record, call.arguments
+        assert record is not None
+        if arguments is None or not arguments.has_begun:
+            return
+        record.closing = arguments.closing
+        if pointer := arguments.pointer:
+            state = "undecided" if arguments.is_undecided else "cut"
+            record.states = (
+                record.states,
+                (pointer, "undecided" if state == "undecided" else "cut"),
+            )
+
+    # --------------------------------------------------------------------------------------- end
+
+    def finish(self, data: Data, why: Why) -> End:
+        """Ends what is open. How the turn stands comes from the place, not from the reason."""
+        self.run(data, why)
+        while self.place == "call" and self._call is not None and self._call.record is None:
+            at = self._finish_tentative(self._call, data, why)
+            self.at = self.tape.base + at
+            self.run(data, why)
+        at = self.at - self.tape.base
+        end: End = "complete"
+        if self.place == "call" and self._call is not None:
+            self._cut_call(self._call, data, at)
+            end = "cut"
+        elif self.place == "damaged" and self._damage is not None and self._call is not None:
+            self.tape.lost(len(data))
+            self._end_damaged(self._damage, self._call, len(data))
+            end = "cut" if why == "cut" else "complete"
+        elif self.place == "text" and self._text is not None:
+            end = self._finish_text(self._text, data, why)
+        elif why == "cut" and self.place not in ("end", "ended"):
+            end = "cut"
+        self.tape.part("space", len(data))
+        return end
+
+    def _finish_text(self, text: TextFrame, data: Data, why: Why) -> End:
+        text.say(data, len(data), self.tape, is_text=True)
+        is_open = text.kind == "reasoning" and not text.plan.may_end
+        text.close(self.tape)
+        if is_open and why == "end":
+            size = len(data)
+            self.tape.note("unclosed_reasoning", "the reasoning was never closed", size, size)
+        return "cut" if why == "cut" or is_open else "complete"
+
+    def _finish_tentative(self, call: CallFrame, data: Data, why: Why) -> int:
+        """The data ends before it is known whether this is a call."""
+        tape, way = self.tape, call.found.way
+        if why == "cut" and not way.is_bare:
+            tape.abort()
+            start, size = call.start - tape.base, len(data)
+            self._leave(data, way, start)
+            tape.note("cut_call", "a call is cut before its name", start, size)
+            tape.lost(size)
+            self._call, self.place = None, "after"
+            self._rule = call.plan.after
+            return size
+        call.outcome, call.bad = (
+            "text",
+            call.bad or Note("not_a_call", "no call follows the marker"),
+        )
+        return self._abort(call, data, final=True)
+
+    def _cut_call(self, call: CallFrame, data: Data, at: int) -> None:
+        record, size = call.record, len(data)
+        assert record is not None
+        if call.arguments is not None:
+            call.arguments.settle(data, at, self.tape)
+        self._settle_states(call)
+        self.tape.lost(size)
+        self.tape.note("cut_call", f"the call of {call.name!r} is cut", size, size)
+        self._close_call(call, size)

@@ -1,0 +1,241 @@
+"""Where everything that a reader tells is put down: events in order, and the record they build.
+
+The tape knows up to where the input has been told, so each span begins where the last one ended and
+the spans tile the input. While it is not decided whether something is a call, what is told is
+*deferred*: `commit` tells it all, `abort` forgets it and the bytes may be told as something else.
+"""
+
+import copy
+import json
+from collections.abc import Iterable
+from typing import cast
+
+from untemplate.message import JSON, Diagnostic, Span
+from untemplate.reader.chain import Chain, joined, listed
+from untemplate.reader.events import (
+    ArgumentEnd,
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    Diagnosed,
+    Event,
+    Part,
+    PartKind,
+    TextDelta,
+    TextEnd,
+    TextKind,
+    TextStart,
+)
+from untemplate.reader.record import CallRecord, Record, call_id
+from untemplate.reader.sink import Note
+from untemplate.reader.utf8 import Data, decoded, pointer_token
+
+__all__ = ["Tape"]
+
+
+class Tape:
+    """Events and record of one turn."""
+
+    __slots__ = (
+        "_deferred",
+        "_index",
+        "_is_wrong",
+        "_nonce",
+        "_pieces",
+        "_written_id",
+        "base",
+        "deferred_from",
+        "events",
+        "is_deferring",
+        "record",
+        "told",
+    )
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce
+        self.events: list[Event] = []
+        self.record = Record()
+        self.base = 0
+        """Absolute position of the first byte of the data being read."""
+        self.told = 0
+        """Absolute position up to which spans have been told."""
+        self.is_deferring = False
+        self._deferred: Chain[Event] = None
+        self.deferred_from = 0
+        """Where `told` was when deferring began."""
+        self._pieces: Chain[str] = None
+        """Of the arguments of the call that is being read, told or deferred."""
+        self._written_id: str | None = None
+        self._index = 0
+        self._is_wrong = False
+        """Whether bytes that are not UTF-8 were reported in this text."""
+
+    def clone(self) -> "Tape":
+        """A copy in O(1); events that were not taken are not in it."""
+        other = copy.copy(self)
+        other.events = []
+        other.record = self.record.clone()
+        return other
+
+    def take(self) -> list[Event]:
+        """The events since the last call."""
+        events, self.events = self.events, []
+        return events
+
+    def _emit(self, event: Event) -> None:
+        if self.is_deferring:
+            self._deferred = (self._deferred, event)
+        else:
+            self.events.append(event)
+
+    def _span(self, end: int) -> Span:
+        """The span from what was told last up to position `end` of the data."""
+        start, self.told = self.told, max(self.told, self.base + end)
+        return start, self.told
+
+    # -------------------------------------------------------------------------------------- text
+
+    def begin_text(self, kind: TextKind) -> None:
+        self._is_wrong = False
+        self.record.begin_text(kind)
+        self._emit(TextStart(kind))
+
+    def say(self, kind: TextKind, data: Data, end: int) -> None:
+        """Bytes up to `end` are text."""
+        start = self.told - self.base
+        text, wrong = decoded(data, start, end)
+        if wrong and not self._is_wrong:
+            self._is_wrong = True
+            self._say(kind, decoded(data, start, wrong[1])[0], wrong[1])
+            self.note("invalid_utf8", "bytes that are not UTF-8 became U+FFFD", *wrong)
+            text, _ = decoded(data, wrong[1], end)
+        if text:
+            self._say(kind, text, end)
+
+    def _say(self, kind: TextKind, text: str, end: int) -> None:
+        self.record.pieces = (self.record.pieces, text)
+        self._emit(TextDelta(kind, text, self._span(end)))
+
+    def end_text(self, kind: TextKind) -> None:
+        self._emit(TextEnd(kind))
+
+    # ------------------------------------------------------------------------------------- calls
+
+    def defer(self) -> None:
+        """What is told from here on may turn out to be text."""
+        self.is_deferring = True
+        self._deferred, self.deferred_from = None, self.told
+        self._pieces, self._written_id = None, None
+        self._index = self.record.calls_begun
+
+    def abort(self) -> None:
+        """It was no call: the bytes since `defer` are untold again."""
+        self.is_deferring, self._deferred = False, None
+        self.told = self.deferred_from
+
+    def suspend(self) -> int:
+        """It is a call; what stood before it is to be told first. Gives what `commit` needs."""
+        self.is_deferring = False
+        told, self.told = self.told, self.deferred_from
+        return told
+
+    def commit(self, name: str, marker_end: int, notes: Iterable[Note], told: int) -> CallRecord:
+        """Tells the call: its marker, up to that absolute position, and what was deferred."""
+        call = CallRecord(self._index, call_id(self._nonce, self._index), name, self.told)
+        self.part("marker", marker_end - self.base)
+        self.record.begin_call(call)
+        self.events.append(CallStart(call.index, call.id, name))
+        for note in notes:
+            at = self.told - self.base
+            self.note(note.code, note.message, at, at)
+        call.written_id = self._written_id
+        deferred, self._deferred = listed(self._deferred), None
+        for event in deferred:
+            self.events.append(event)
+            self._put_down(event)
+        call.pieces = self._pieces
+        self.told = told
+        return call
+
+    def _put_down(self, event: Event) -> None:
+        """What a deferred event means for the record."""
+        if isinstance(event, ArgumentEnd):
+            self._complete(event)
+        elif isinstance(event, Diagnosed):
+            self.record.diagnostics = (self.record.diagnostics, event.diagnostic)
+
+    def _complete(self, argument: ArgumentEnd) -> None:
+        call = self.record.call
+        assert call is not None
+        pointer = "/" + pointer_token(argument.name)
+        call.states = (call.states, (pointer, "complete"))
+        call.values = (call.values, (argument.name, argument.value))
+        if argument.is_ambiguous:
+            call.ambiguous = (call.ambiguous, pointer)
+
+    def end_call(self, call: CallRecord) -> None:
+        self._emit(CallEnd(call.index, call.state))
+        call.end = self.told
+        self.record.end_call()
+
+    def written_id(self, written: str) -> None:
+        """The id that the model wrote."""
+        if self.is_deferring:
+            self._written_id = written
+        elif self.record.call is not None:
+            self.record.call.written_id = written
+
+    def plain_text(self, kind: TextKind, text: str) -> Event:
+        """More text, up to the base."""
+        self.record.pieces = (self.record.pieces, text)
+        start, self.told = self.told, self.base
+        return TextDelta(kind, text, (start, self.base))
+
+    def plain_arguments(self, text: str) -> Event:
+        """More of the arguments, up to the base."""
+        call = self.record.call
+        assert call is not None
+        self._pieces = call.pieces = (self._pieces, text)
+        start, self.told = self.told, self.base
+        return ArgumentsDelta(self._index, text, (start, self.base))
+
+    # ------------------------------------------------------------------------- what frames tell
+
+    def part(self, kind: PartKind, end: int) -> None:
+        """Bytes up to `end` belong to no field."""
+        if self.base + end > self.told:
+            self._emit(Part(kind, self._span(end)))
+
+    def lost(self, end: int) -> None:
+        """Bytes up to `end` are kept out of the arguments."""
+        self.part("lost", end)
+
+    def text(self, text: str, end: int) -> None:
+        """More of the arguments."""
+        self._pieces = (self._pieces, text)
+        event = ArgumentsDelta(self._index, text, self._span(end))
+        if self.is_deferring:
+            self._deferred = (self._deferred, event)
+            return
+        self.events.append(event)
+        assert self.record.call is not None
+        self.record.call.pieces = self._pieces
+
+    def cursor(self) -> object:
+        """A place in the arguments' text."""
+        return self._pieces
+
+    def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
+        """An argument is complete: no continuation can change it."""
+        value = cast("JSON", json.loads(joined(self._pieces, cursor)))
+        event = ArgumentEnd(self._index, name, value, ambiguous)
+        self._emit(event)
+        if not self.is_deferring:
+            self._complete(event)
+
+    def note(self, code: str, message: str, start: int, end: int) -> None:
+        """Something was not as the grammar says."""
+        diagnostic = Diagnostic(code, (self.base + start, self.base + end), message)
+        self._emit(Diagnosed(diagnostic))
+        if not self.is_deferring:
+            self.record.diagnostics = (self.record.diagnostics, diagnostic)

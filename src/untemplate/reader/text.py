@@ -1,0 +1,170 @@
+"""Reads free text: everything up to a mark at which a way out may begin.
+
+Told at once is all but the longest suffix that may still become a mark, with the white space before
+it that would belong to the mark. White space at the beginning of a text waits until it is clear
+that it is text: between two markers it is structure.
+"""
+
+import copy
+from typing import TYPE_CHECKING
+
+from untemplate.reader.match import Match
+from untemplate.reader.plan import TextPlan, Way
+from untemplate.reader.tape import Tape
+from untemplate.reader.utf8 import (
+    SPACE,
+    Data,
+    common_suffix,
+    past_space,
+    whole_characters,
+)
+
+if TYPE_CHECKING:
+    from untemplate.reader.events import TextKind
+
+__all__ = ["TextFrame"]
+
+
+class TextFrame:
+    """The state of one stretch of reasoning or content."""
+
+    __slots__ = (
+        "_blank",
+        "_is_blank_line",
+        "_skip",
+        "is_begun",
+        "kind",
+        "late",
+        "plan",
+    )
+
+    def __init__(self, plan: TextPlan, skip: bytes = b"", late: str = "") -> None:
+        self.plan = plan
+        self.kind: TextKind = plan.kind
+        self._skip = skip
+        """White space that the mark before may carry; taken off at most once."""
+        self.late = late
+        """Code of the diagnostic that is due if there is text at all."""
+        self.is_begun = False
+        """Whether it has more than white space."""
+        self._blank = 0
+        """White space at its beginning that was not told."""
+        self._is_blank_line = True
+        """Whether the last line told has nothing but white space so far."""
+
+    def clone(self) -> "TextFrame":
+        return copy.copy(self)
+
+    @property
+    def is_plain_ready(self) -> bool:
+        """Whether a plain piece of data would change nothing here."""
+        return self.is_begun and not self._is_blank_line
+
+    # ------------------------------------------------------------------------------------- read
+
+    def read(self, data: Data, at: int, tape: Tape, *, final: bool) -> tuple[int, Match | None]:
+        """Read on; gives the position, and what has to be followed there."""
+        plan = self.plan
+        if self._skip:
+            at = self._read_skip(data, at, tape)
+            if at == len(data):
+                return at, None
+        start, mark = self._find(data, at, tape, final=final)
+        if mark:
+            self.say(data, start - self._tail(data, start, tape), tape)
+            ways = [(plan.ways[w], i) for w, i in plan.begins[mark]]
+            fitting = [(w, i) for w, i in ways if self._has_lead(data, start, w, tape)]
+            if fitting:
+                return start, Match(fitting, tape.base + start, len(mark))
+            return start + len(mark), None
+        end = start
+        if not final:
+            if end == len(data):
+                end = whole_characters(data, at, end)
+            end -= self._tail(data, end, tape)
+        self.say(data, end, tape)
+        return max(at, end), None
+
+    def _read_skip(self, data: Data, at: int, tape: Tape) -> int:
+        while self._skip and at < len(data):
+            if data[at] != self._skip[0]:
+                self._skip = b""
+                break
+            at += 1
+            self._skip = self._skip[1:]
+        tape.part("space", at)
+        return at
+
+    def _find(self, data: Data, at: int, tape: Tape, *, final: bool) -> tuple[int, bytes]:
+        """Where the next mark begins that counts, as `MarkSet.find` says it."""
+        plan = self.plan
+        while True:
+            start, mark = plan.marks.find(data, at, final=final)
+            if mark not in plan.line_starts or self._begins_line(data, start, tape):
+                return start, mark
+            at = start + len(mark)
+
+    def _begins_line(self, data: Data, at: int, tape: Tape) -> bool:
+        told = max(tape.told - tape.base, 0)
+        line = max(data.rfind(b"\n", told, at), told - 1)
+        if bytes(data[line + 1 : at]).strip(b" \t"):
+            return False
+        return line >= told or self._is_blank_line
+
+    def _tail(self, data: Data, end: int, tape: Tape) -> int:
+        """White space before `end`, not yet told, that may belong to a mark."""
+        plan = self.plan
+        told = tape.told - tape.base
+        size = 0
+        while size < plan.lead_size and end - size > told and data[end - size - 1] in plan.leads:
+            size += 1
+        return size
+
+    def _has_lead(self, data: Data, at: int, way: Way, tape: Tape) -> bool:
+        """Whether the white space stands there that a common word needs to be a mark."""
+        told = max(tape.told - tape.base, 0)
+        return not way.needs_lead or bytes(data[told:at]).endswith(way.lead)
+
+    # -------------------------------------------------------------------------------------- tell
+
+    def say(self, data: Data, end: int, tape: Tape, *, is_text: bool = False) -> None:
+        """Bytes up to `end` are text; white space at the beginning waits, unless `is_text`."""
+        start = tape.told - tape.base
+        if end <= start:
+            return
+        if not self.is_begun:
+            first = past_space(data, start + self._blank)
+            self._blank = min(first, end) - start
+            if first >= end and not is_text:
+                return
+            self.is_begun = True
+            if self.late:
+                message = "text stands where the turn should have ended"
+                tape.note(self.late, message, start, start)
+            tape.begin_text(self.kind)
+        if self.plan.line_starts:
+            self._note_line(bytes(data[start:end]))
+        tape.say(self.kind, data, end)
+
+    def _note_line(self, text: bytes) -> None:
+        line = text[text.rfind(b"\n") + 1 :]
+        blank = not line.strip(b" \t")
+        self._is_blank_line = blank and (self._is_blank_line or len(line) < len(text))
+
+    def leave(self, data: Data, way: Way, start: int, tape: Tape, *, is_end: bool) -> None:
+        """The text ends before the mark at `start`: white space beyond the mark's own is text."""
+        told = tape.told - tape.base
+        held = bytes(data[told:start])
+        space = held[len(held.rstrip(SPACE)) :]
+        own = common_suffix(space, way.lead)
+        end = start - own
+        is_text = self.is_begun or self.kind == "reasoning" or is_end
+        self.say(data, end, tape, is_text=is_text)
+        if not self.is_begun:
+            tape.part("space", end)
+        self.close(tape)
+
+    def close(self, tape: Tape) -> None:
+        if self.is_begun:
+            tape.end_text(self.kind)
+            self.is_begun = False
