@@ -311,20 +311,22 @@ class GroupFrame:
         first = past_space(data, at)
         if first == len(data):
             return at
-        groups = [k for k in kinds if _is_group(self._types[k].encoding)]
+        groups: list[JsonType] = [k for k in kinds if _is_group(self._types[k].encoding)]
         for kind in groups:
             verdict = self._begins_group(kind, data, first)
             if verdict == MORE:
                 return at
             if verdict == YES:
                 return self._start_group(kind, first)
-        plain = next((k for k in kinds if k not in groups and k != "string"), kinds[0])
+        others: list[JsonType] = [k for k in kinds if k not in groups and k != "string"]
+        plain = others[0] if others else kinds[0]
         opens = b"{[" if raw else b"{[\"'"
         if not self._closer(plain) or (not raw and data[first] in opens):
             python = any(isinstance(self._types[k].encoding, Python) for k in kinds)
             return self._start(JsonFrame(python=python, head=self._next_head()), plain, first)
-        kind = "string" if raw else plain
-        return self._start(self._text_value(kind), kind, at)
+        if raw:
+            plain = "string"
+        return self._start(self._text_value(plain), plain, at)
 
     def _may_be_raw(self) -> bool:
         """Whether the value may be a string that is written as it is."""
