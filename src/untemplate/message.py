@@ -39,8 +39,9 @@ JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 Span = tuple[int, int]
 """Half-open byte range in what the model wrote."""
 
-ArgumentState = Literal["complete", "undecided", "cut", "defaulted", "missing"]
-"""`undecided`: its closer was seen, but what follows may still show that the closer was text."""
+ArgumentState = Literal["complete", "undecided", "cut", "defaulted", "missing", "forced"]
+"""`undecided`: its closer was seen, but what follows may still show that the closer was text.
+`forced`: written only because the mask closed the call at the token limit."""
 
 CallState = Literal["complete", "cut", "malformed", "forced"]
 """`forced`: complete only because the mask closed it at the token limit."""

@@ -4,7 +4,8 @@
     window.windows(turn.grammar, vocabulary)                      -> least and typical tokens
     judge(call, tool, Policy(effect="read"))                      -> Allowed, or Refused
 
-`window` needs numpy, so it is not loaded from here. Values in, values out: nothing here renders, tokenizes or generates by itself.
+`window` needs numpy and is not loaded from here. Values in, values out: nothing here renders,
+tokenizes or generates by itself.
 """
 
 from untemplate.budget.exchanges import exchanges

@@ -1,7 +1,8 @@
 """The face of the library: `ChatTemplate` and `Turn`."""
 
 from untemplate.reader import Event
+from untemplate.turn.point import ResumePoint
 from untemplate.turn.template import ChatTemplate
 from untemplate.turn.turn import Turn
 
-__all__ = ["ChatTemplate", "Event", "Turn"]
+__all__ = ["ChatTemplate", "Event", "ResumePoint", "Turn"]

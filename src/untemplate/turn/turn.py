@@ -7,19 +7,30 @@
     message = turn.finish("stop")            # the whole turn; never raises on what was written
 
 A turn generates nothing and belongs to one thread. Text that the model had written before (an
-assistant message that is to be continued) is part of the prompt to send, and has already been fed:
-the events in `turn.before` and the message at the end hold it, `feed` takes only what is new.
+assistant message that is to be continued, a turn that was cut) has already been fed: the events in
+`turn.before` and the message at the end hold it, `feed` takes only what is new.
+
+A turn that the token limit cut is not lost: `turn.resume_point()` says where it stands, also after
+`finish`, and `Turn.resumed(point)` goes on there. Where the limit does not cut but decides what is
+written (a mask that closes the turn in time), the engine says so with `limit_decides`, and the
+message is marked: calls that were open then are `forced`, the argument that was being written is
+`cut`, those that only the limit wrote are `forced`.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from untemplate.dialect import Dialect
+from untemplate.budget.policy import mark_defaults
+from untemplate.dialect import Dialect, TextBlock
 from untemplate.errors import RequestError, VocabularyError
 from untemplate.grammar import Grammar
 from untemplate.message import FinishReason, Message
-from untemplate.reader import Event, Reader
+from untemplate.reader import CallStart, Event, Reader, TextEnd, TextStart
+from untemplate.reader.events import TextKind
 from untemplate.template.marking import MarkedPrompt
+from untemplate.turn.limits import end_of_reasoning, forced
+from untemplate.turn.point import ResumePoint
 from untemplate.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -36,14 +47,16 @@ class Turn:
         prompt: str,
         grammar: Grammar,
         *,
-        render: Callable[[Vocabulary], MarkedPrompt],
+        render: Callable[[Vocabulary], MarkedPrompt] | None,
         written: str = "",
         nonce: str = "",
         changes: Sequence[str] = (),
     ) -> None:
         self.prompt = prompt + written
         """What to send to the model."""
-        self._render = render
+        self._render: Callable[[Vocabulary], MarkedPrompt] | None = render
+        self._encoded: tuple[str, tuple[int, ...]] = ("", ())
+        """Digest of a vocabulary, and the prompt in it."""
         self.grammar = grammar
         self.changes = tuple(changes)
         """What of the conversation had to be said differently for the template, with places."""
@@ -51,11 +64,17 @@ class Turn:
         """Ids that an engine has generated in this turn; the engine appends."""
         self.batches: list[tuple[int, int]] = []
         """How an engine evaluated prompt and turn, so that a resume can go on as it would have."""
+        self.reasoning_tokens = 0
+        """How many of `tokens` were written while the turn was reasoning; the engine counts."""
         self.reader = Reader(grammar, nonce=nonce)
+        self._nonce = nonce
         self._constraint: Constraint | None = None
-        self._written = written.encode()
-        self.before: list[Event] = self.reader.feed(self._written) if written else []
-        """Events of what the message to be continued had already written."""
+        self._continued = written.encode()
+        self._fed: list[bytes] = []
+        self._at_limit: Message | None = None
+        self._text: TextKind | None = None if written else _opened(grammar)
+        self.before: list[Event] = self._read(self._continued) if written else []
+        """Events of what had already been written."""
 
     @property
     def dialect(self) -> Dialect:
@@ -71,12 +90,19 @@ class Turn:
 
         `start` leaves out so many characters, which the caller has as ids already.
         """
+        digest, ids = self._encoded
+        if not start and ids and digest == vocabulary.digest:
+            return list(ids)
         if vocabulary.encode is None:
             raise VocabularyError("this vocabulary has no encoder; load it with one")
-        ids = self._render(vocabulary).after(start).encode(vocabulary.encode)
-        if self._written:
-            ids += vocabulary.encode(self._written.decode(), special=True)
-        return ids
+        if self._render is None:
+            raise VocabularyError("a turn can be resumed only with the vocabulary it began with")
+        found = self._render(vocabulary).after(start).encode(vocabulary.encode)
+        if self._continued:
+            found += vocabulary.encode(self._continued.decode(), special=True)
+        if not start:
+            self._encoded = vocabulary.digest, tuple(found)
+        return found
 
     def constraint(self, vocabulary: Vocabulary) -> "Constraint | None":
         """The mask for this turn, behind what was already written; None if nothing is asked for.
@@ -87,22 +113,125 @@ class Turn:
         if self._constraint is None and self.grammar.tools:
             from untemplate.constrain import compile_grammar  # noqa: PLC0415  numpy is heavy
 
-            self._constraint = compile_grammar(self.grammar, vocabulary).constraint()
-            if self._written and not self._constraint.feed(self._written):
+            constraint = compile_grammar(self.grammar, vocabulary).constraint()
+            is_allowed = not self._continued or constraint.feed(self._continued)
+            if not is_allowed or not all(map(constraint.advance, self.tokens)):
                 raise RequestError(
                     "what is to be continued is not what tools and tool_choice allow",
                     place="continue_final_message",
                 )
+            self._constraint = constraint
         return self._constraint
 
     def feed(self, data: bytes) -> list[Event]:
         """Read on; O(len(data)) amortised, however the output is cut into pieces."""
-        return self.reader.feed(data)
+        self._fed.append(data)
+        return self._read(data)
+
+    def _read(self, data: bytes) -> list[Event]:
+        events = self.reader.feed(data)
+        for event in events:
+            if isinstance(event, TextStart):
+                self._text = event.kind
+            elif isinstance(event, TextEnd | CallStart):
+                self._text = None
+        return events
 
     def finish(self, reason: FinishReason = "stop") -> Message:
         """The turn as a message. `reason` is why generation ended, not whether it was complete."""
-        return self.reader.finish(reason)
+        message = self.reader.finish(reason)
+        tools = {tool.name: tool for tool in self.grammar.tools}
+        if self._at_limit is not None and message.end == "complete":
+            message = forced(message, self._at_limit)
+        calls = tuple(
+            mark_defaults(c, tools[c.name]) if c.name in tools else c for c in message.tool_calls
+        )
+        return message if calls == message.tool_calls else replace(message, tool_calls=calls)
 
     def finish_events(self) -> list[Event]:
         """Events of `finish`: what had been held back, and the ends of what was open."""
         return self.reader.finish_events()
+
+    # -------------------------------------------------------------------------- limits and resuming
+
+    def limit_decides(self) -> None:
+        """From here on the token limit decides what is written, not the model."""
+        if self._at_limit is None:
+            self._at_limit = self._read_again().finish("length")
+
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether what is written now is reasoning, as far as it is decided."""
+        return self._text == "reasoning"
+
+    @property
+    def is_in_call(self) -> bool:
+        """Whether a call has begun and has not ended."""
+        calls = self._read_again().finish("length").tool_calls
+        return bool(calls) and calls[-1].state == "cut"
+
+    def end_of_reasoning(self, vocabulary: Vocabulary) -> list[int]:
+        """The tokens that end the reasoning here; none if they may not stand here, or are unknown.
+
+        Inside a character, say, they have to wait for its last byte.
+        """
+        literal = end_of_reasoning(self.grammar)
+        if not literal or vocabulary.encode is None:
+            return []
+        ids = vocabulary.encode(literal, special=True)
+        constraint = self.constraint(vocabulary)
+        if constraint is not None and not all(map(constraint.fork().advance, ids)):
+            return []
+        return ids
+
+    def resume_point(self) -> ResumePoint:
+        """Where the turn stands, as a value; also after `finish`."""
+        digest, ids = self._encoded
+        return ResumePoint(
+            prompt=self.prompt,
+            prompt_tokens=ids,
+            digest=digest,
+            grammar=self.grammar,
+            continued=self._continued,
+            written=b"".join(self._fed),
+            tokens=tuple(self.tokens),
+            batches=tuple(self.batches),
+            reasoning_tokens=self.reasoning_tokens,
+            nonce=self._nonce,
+            changes=self.changes,
+        )
+
+    @classmethod
+    def resumed(cls, point: ResumePoint) -> "Turn":
+        """A turn that goes on where another was cut.
+
+        For an engine with token ids it is the same turn, `tokens` and all. For one that takes text
+        the prompt is longer: what was written is part of it.
+        """
+        turn = cls(
+            point.prompt, point.grammar, render=None, nonce=point.nonce, changes=point.changes
+        )
+        turn.tokens = list(point.tokens)
+        turn.batches = list(point.batches)
+        turn.reasoning_tokens = point.reasoning_tokens
+        turn._encoded = point.digest, point.prompt_tokens
+        turn._continued = point.continued
+        turn._fed = [point.written]
+        if not point.tokens:
+            turn.prompt += point.written.decode("utf-8", "ignore")
+        turn.before = turn._read(point.continued + point.written)
+        return turn
+
+    def _read_again(self) -> Reader:
+        """A second reader at the same place."""
+        reader = Reader(self.grammar, nonce=self._nonce)
+        reader.feed(self._continued + b"".join(self._fed))
+        return reader
+
+
+def _opened(grammar: Grammar) -> TextKind | None:
+    """What a turn begins in, where the prompt leaves no choice."""
+    blocks = [grammar.dialect.blocks.get(o.block) for o in grammar.prompt.openings]
+    if blocks and all(isinstance(b, TextBlock) and b.kind == "reasoning" for b in blocks):
+        return "reasoning"
+    return None
