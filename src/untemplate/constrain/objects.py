@@ -63,7 +63,7 @@ class ObjectMachine:
 
     def __init__(self, values: "Values", verdicts: Verdicts) -> None:
         self.values = values
-        self._verdicts = verdicts
+        self.verdicts = verdicts
         leaves, top = verdicts.leaves(), top_parts(verdicts.must)
         self._failing = [a for a in leaves if isinstance(a, Properties | Keys)]
         self._optional = sum(1 << n for n, a in enumerate(self._failing) if a not in top)
@@ -191,7 +191,7 @@ class ObjectMachine:
         return self._settled[at]
 
     def _settle(self, at: At) -> At | None:
-        left = self._residual(at)
+        left = self.residual(at)
         if left[0] is False:
             return None
         mattering = {leaf for f in left for leaf in Verdicts((f,)).leaves()}
@@ -202,7 +202,7 @@ class ObjectMachine:
         )
         return at._replace(failed=at.failed | bits)
 
-    def _residual(self, at: At) -> tuple[Formula, ...]:
+    def residual(self, at: At) -> tuple[Formula, ...]:
         """What is still to be decided of each formula."""
 
         def left(leaf: object) -> Formula:
@@ -220,7 +220,7 @@ class ObjectMachine:
                     bit = 1 << self._failing.index(leaf)  # type: ignore[arg-type]
                     return False if at.failed & bit else leaf
 
-        return tuple(substitute(f, left) for f in self._verdicts.formulas)
+        return tuple(substitute(f, left) for f in self.verdicts.formulas)
 
     # --------------------------------------------------------------------------------------- ends
 
@@ -237,7 +237,7 @@ class ObjectMachine:
                     case _:
                         return not at.failed >> self._failing.index(leaf) & 1  # type: ignore[arg-type]
 
-            self._exits[at] = self._verdicts.exit(truth)
+            self._exits[at] = self.verdicts.exit(truth)
         return self._exits[at]
 
     def begin(self) -> State | None:
@@ -256,11 +256,10 @@ class ObjectMachine:
             return self._plain_rest(at)
         if at in self._rests:
             return self._rests[at]
-        found = Shortest(self).search(at)
-        if self.values.is_solving:
-            return found.get(at)
-        self._rests.update(found)
-        return self._rests.setdefault(at, None)
+        found = Shortest(self, at).search()
+        if not self.values.is_solving:
+            self._rests[at] = found
+        return found
 
     def _plain_rest(self, at: At) -> int | None:
         """Where all keywords have to hold the missing pairs are known."""
@@ -320,33 +319,27 @@ class ObjectMachine:
                 self._machines[at] = found
         return found
 
-    # ------------------------------------------------------------------------- for the search
-
-    def missing(self, at: At) -> int | None:
-        """A key that has to come in any case."""
-        return next((n for n in self._needed if not at.seen >> n & 1), None)
+    # ----------------------------------------------------------------------------- for the search
 
     def all_missing(self, at: At) -> list[int]:
+        """Keys that have to come in any case."""
         return [n for n in self._needed if not at.seen >> n & 1]
 
-    def useful(self, at: At) -> list[int]:
-        """Keys that may change a verdict; of those alike the one with the shortest pair."""
-        left = {leaf for f in self._residual(at) for leaf in Verdicts((f,)).leaves()}
-        wanted = {self._numbers[leaf.key] for leaf in left if isinstance(leaf, HasKey)}
-        grows = at.total < self.least or any(isinstance(leaf, Size) for leaf in left)
-        found: dict[object, tuple[int, int]] = {}
-        names = [n for n in range(len(self.keys)) if not at.seen >> n & 1]
-        for number in (*names, *(n for n, _ in self.space.classes())):
-            key, pair = self.key(number), self.pair(number)
-            if key is None or pair is None:
-                continue
-            asks = tuple((bit, f) for bit, f in key.asks if not at.failed & bit)
-            fails = key.fails & ~at.failed
-            if number in wanted or asks or fails or grows:
-                kind = (asks, fails, number if number in wanted or self.values.is_ordered else -1)
-                if kind not in found or pair < found[kind][0]:
-                    found[kind] = (pair, number)
-        return [number for _, number in found.values()]
+    def number_of(self, key: str) -> int:
+        """The number of a key that the schema names."""
+        return self._numbers[key]
+
+    def bit_of(self, keyword: object) -> int:
+        """The bit of a keyword in `At.failed`."""
+        return 1 << self._failing.index(keyword)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    def may_come(self, number: int, at: At) -> bool:
+        """Whether a key may come at all after those seen."""
+        if number < 0:
+            return True
+        if at.seen >> number & 1:
+            return False
+        return not self.values.is_ordered or number >= at.seen.bit_length()
 
 
 def is_plain(part: Formula) -> bool:
