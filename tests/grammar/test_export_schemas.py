@@ -13,7 +13,7 @@ from untemplate.dialect import JsonText
 from untemplate.grammar import GrammarOptions, nodes
 from untemplate.grammar.export.book import RuleBook
 from untemplate.grammar.export.notation import print_rules
-from untemplate.grammar.export.notations import value_rules
+from untemplate.grammar.export.notations import ValueWriter
 from untemplate.grammar.export.notes import Notes
 from untemplate.grammar.export.rules import prune
 
@@ -29,7 +29,7 @@ def exported(schema, *, open_objects):
     options = GrammarOptions(key_order="declared", open_objects=open_objects)
     book = RuleBook(options, notes)
     value = nodes.Value(schema, JsonText(), (), "tool f")
-    book.rules["root"] = value_rules(book, value)
+    book.rules["root"] = ValueWriter(book).value(value)
     return print_rules(prune(book.rules)), [n.message for n in notes.all()]
 
 

@@ -49,17 +49,18 @@ class OurEngine:
         return all(map(self.feed, data)) and self.feed(END)
 
 
-def drawn(engine, rng, words, most=600):
+def drawn(engine, rng, marks, names, most=1500):
     """A text that the engine lets end, mostly made of words that matter here; None: too long."""
     engine.reset()
     out = bytearray()
     wanted = b""
     while len(out) < most:
         allowed = engine.allowed()
-        if END in allowed and (allowed == [END] or rng.random() < 0.2):
+        late = len(out) > 200
+        if END in allowed and (late or allowed == [END] or rng.random() < 0.2):
             return bytes(out)
-        if not wanted and rng.random() < 0.2:
-            wanted = rng.choice(words)
+        if not wanted and rng.random() < (0.5 if late else 0.2):
+            wanted = rng.choice(marks if late else [*marks, *names])
         if wanted and wanted[0] in allowed:
             byte, wanted = wanted[0], wanted[1:]
         else:
@@ -118,15 +119,15 @@ def check(grammar, notation, *, texts, changes, seed=0):
     export = getattr(grammar, notation)()
     assert export.notes == ()
     ours = OurEngine(grammar)
-    words = list({w.encode() for w in literals(grammar.dialect.blocks)})
-    words += [e.literal.encode() for e in grammar.dialect.edges if e.literal]
-    words += [t.name.encode() for t in grammar.tools]
-    words += [k.encode() for t in grammar.tools for k in t.parameters.get("properties", {})]
+    marks = list({w.encode() for w in literals(grammar.dialect.blocks)})
+    marks += [e.literal.encode() for e in grammar.dialect.edges if e.literal]
+    names = [t.name.encode() for t in grammar.tools]
+    names += [k.encode() for t in grammar.tools for k in t.parameters.get("properties", {})]
     with ENGINES[notation](export.text) as theirs:
         found = []
         for source, judge in ((ours, theirs), (theirs, ours)):
             for _ in range(texts):
-                text = drawn(source, rng, words)
+                text = drawn(source, rng, marks, names)
                 if text is not None and is_comparable(text):
                     assert judge.accepts(text), (type(judge).__name__, "refuses", text)
                     found.append(text)

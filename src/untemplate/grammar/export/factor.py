@@ -24,7 +24,7 @@ from untemplate.grammar.export.rules import (
     sequence,
 )
 
-__all__ = ["factored"]
+__all__ = ["factored", "joined"]
 
 
 def factored(rules: Rules) -> dict[str, Node]:
@@ -35,7 +35,7 @@ def factored(rules: Rules) -> dict[str, Node]:
 def _factored(node: Node) -> Node:
     match node:
         case Choice(options):
-            return _joined([_factored(o) for o in options])
+            return joined([_factored(o) for o in options])
         case Sequence(items):
             return sequence(*map(_factored, items))
         case Repeat(item, least, most):
@@ -47,7 +47,7 @@ def _factored(node: Node) -> Node:
             return node
 
 
-def _joined(options: Items[Node]) -> Node:
+def joined(options: Items[Node]) -> Node:
     """One choice of the options; those with the same first character become one option."""
     groups: dict[str, list[tuple[str, Node]]] = {}
     out: dict[str | Node, Node] = {}
@@ -62,7 +62,7 @@ def _joined(options: Items[Node]) -> Node:
         if len(members) > 1:
             common = _common([head for head, _ in members])
             rests = [sequence(Literal(h[len(common) :]), rest) for h, rest in members]
-            out[first] = sequence(Literal(common), _joined(rests))
+            out[first] = sequence(Literal(common), joined(rests))
     return choice(*out.values())
 
 

@@ -11,17 +11,16 @@ out and noted: an export is wider than the grammar, never narrower, but for the 
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from untemplate.grammar.export.book import RuleBook
 from untemplate.grammar.export.cases import Case, cases
-from untemplate.grammar.export.json_text import JsonNotation, quoted
 from untemplate.grammar.export.listing import listed, positional
+from untemplate.grammar.export.literals import Literals
 from untemplate.grammar.export.notes import Effect
 from untemplate.grammar.export.numbers import number_text
 from untemplate.grammar.export.rules import (
-    ANY,
     MOST_REPEATS,
-    Literal,
     Node,
     Reference,
     choice,
@@ -39,7 +38,7 @@ __all__ = ["JsonValues", "place_of"]
 class JsonValues:
     """Writes values of one root schema in one style of JSON."""
 
-    def __init__(self, book: RuleBook, schemas: Schemas, notation: JsonNotation) -> None:
+    def __init__(self, book: RuleBook, schemas: Schemas, notation: Literals) -> None:
         self._book = book
         self._schemas = schemas
         self._notation = notation
@@ -68,12 +67,8 @@ class JsonValues:
             *(self._string(c, at) for c in cases(typed.string, wider)),
             *(number_text(c, self._notation, wider) for c in cases(typed.number, wider)),
             *(
-                Literal(text)
-                for text, formula in (
-                    ("true", typed.true),
-                    ("false", typed.false),
-                    ("null", typed.null),
-                )
+                self._notation.word(word)
+                for word, formula in ((True, typed.true), (False, typed.false), (None, typed.null))
                 if formula is not False
             ),
         )
@@ -81,13 +76,7 @@ class JsonValues:
     def _string(self, case: Case, at: str) -> Node:
         if not case:
             return self._notation.string
-        inner = string_text(
-            case,
-            self._notation.character,
-            self._notation.character(ANY),
-            self._wider(at),
-        )
-        return quoted(inner)
+        return self._notation.quoted(partial(string_text, case, wider=self._wider(at)))
 
     def _array(self, case: Case, at: str) -> Node:
         if not case:
@@ -125,7 +114,7 @@ class JsonValues:
         return self._notation.enclosed("{", node, "}")
 
     def _pair(self, member: Member, at: str) -> Node:
-        key = quoted(constant(member.key, self._notation.character))
+        key = self._notation.quoted(partial(constant, member.key))
         value = self.value(member.goal, place_of(member.goal, f"{at}/properties/{member.key}"))
         return sequence(key, self._notation.colon, value)
 
@@ -133,10 +122,9 @@ class JsonValues:
         """A pair whose key is none of the members'."""
         not_named = Not(Strings(tuple(m.key for m in members))) if members else True
         wider = self._wider(at)
-        character = self._notation.character
         keys = choice(
             *(
-                quoted(string_text(case, character, character(ANY), wider))
+                self._notation.quoted(partial(string_text, case, wider=wider))
                 for case in cases(conj(other.names, not_named), wider)
             )
         )

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from untemplate.grammar.export.factor import factored
+from untemplate.grammar.export.factor import factored, joined
 from untemplate.grammar.export.rules import (
     EMPTY,
     Characters,
@@ -35,6 +35,7 @@ from untemplate.grammar.export.rules import (
     Sequence,
     Text,
     references,
+    sequence,
 )
 
 __all__ = ["print_lark"]
@@ -136,10 +137,13 @@ class _Printer:
         whole = f"/(?s:.{times})/"
         self._lines[run] = f"{whole} & ~/(?s:.*)({avoid})(?s:.*)/" if avoid else whole
         for mark in text.avoid:
-            ways = [e for e in text.exits if e.closer.startswith(mark)]
+            ways = [
+                sequence(Literal(e.closer.removeprefix(mark)), e.node)
+                for e in text.exits
+                if e.closer.startswith(mark)
+            ]
             if ways:
-                after = [self._after(e.closer.removeprefix(mark), e.node) for e in ways]
-                yield f"{self._until(run, mark)} ({' | '.join(after)})"
+                yield f"{self._until(run, mark)} {self._symbol(joined(ways), lexical=False)}"
         match text.rest:
             case Choice(()):
                 return
@@ -160,9 +164,6 @@ class _Printer:
         name = self._name(Sequence((Reference(run), Literal(closer))), "until")
         self._lines[f"{name}[lazy]"] = f"{run} {_string(closer)}"
         return name
-
-    def _after(self, literal: str, node: Node) -> str:
-        return f"{self._literal(literal)} {self._symbol(node, lexical=False)}"
 
 
 def _terminals(rules: Rules) -> frozenset[str]:

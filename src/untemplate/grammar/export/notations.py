@@ -30,12 +30,11 @@ from untemplate.dialect import (
 from untemplate.grammar import nodes
 from untemplate.grammar.export.book import RuleBook
 from untemplate.grammar.export.cases import Case, cases
-from untemplate.grammar.export.json_text import JsonNotation
 from untemplate.grammar.export.json_values import JsonValues, place_of
 from untemplate.grammar.export.listing import Frame, listed, positional
+from untemplate.grammar.export.literals import Literals
 from untemplate.grammar.export.notes import Effect
 from untemplate.grammar.export.rules import (
-    ANY,
     EMPTY,
     NEVER,
     Characters,
@@ -49,7 +48,6 @@ from untemplate.grammar.export.rules import (
     Sequence,
     Text,
     choice,
-    repeat,
     sequence,
 )
 from untemplate.grammar.export.shapes import array_shape, object_shape
@@ -59,19 +57,33 @@ from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import NOTHING, Length, Strings, Typed, Whole, any_of
 from untemplate.grammar.schema_formula import Formula, conj, neg
 
-__all__ = ["value_rules"]
+__all__ = ["ValueWriter"]
 
 E = TypeVar("E", Items, Pairs)
 _MOST_COUNTED = 10_000
 """Most states of a counted raw text."""
 
 
-def value_rules(book: RuleBook, node: nodes.Value) -> Node:
-    """The value that stands at one place of the turn."""
-    schemas = Schemas(node.schema, origin=node.origin, open_objects=book.options.open_objects)
-    closer = node.until[0].decode() if node.until else ""
-    typed = schemas.typed(schemas.root)
-    return _Writer(book, schemas).typed(typed, node.encoding, _Setting({}, closer, "#"))
+class ValueWriter:
+    """Writes the values of one export; equal notations share their rules."""
+
+    def __init__(self, book: RuleBook) -> None:
+        self.book = book
+        self._notations: dict[JsonText | Python, Literals] = {}
+
+    def value(self, node: nodes.Value) -> Node:
+        """The value that stands at one place of the turn."""
+        open_objects = self.book.options.open_objects
+        schemas = Schemas(node.schema, origin=node.origin, open_objects=open_objects)
+        closer = node.until[0].decode() if node.until else ""
+        typed = schemas.typed(schemas.root)
+        return _Writer(self, schemas).typed(typed, node.encoding, _Setting({}, closer, "#"))
+
+    def notation(self, style: JsonText | Python) -> Literals:
+        """The rules of JSON in this style, or of Python."""
+        if style not in self._notations:
+            self._notations[style] = Literals(self.book, style)
+        return self._notations[style]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +104,18 @@ class _Setting:
 class _Writer:
     """Writes the values of one root schema."""
 
-    def __init__(self, book: RuleBook, schemas: Schemas) -> None:
-        self._book = book
+    def __init__(self, writer: ValueWriter, schemas: Schemas) -> None:
+        self._writer = writer
+        self._book = writer.book
         self._schemas = schemas
-        self._json: dict[JsonText, JsonValues] = {}
+        self._literals: dict[JsonText | Python, JsonValues] = {}
         self._known: dict[tuple[Typed, int], Node] = {}
 
     def typed(self, typed: Typed, encoding: Encoding, setting: _Setting) -> Node:
         """A value of which each kind is as `typed` says."""
         match encoding:
-            case JsonText():
-                return self._json_values(encoding).typed(typed, setting.at)
+            case JsonText() | Python():
+                return self._literal_values(encoding).typed(typed, setting.at)
             case Pairs():
                 return self._begun(typed, encoding, setting, self._object)
             case Items():
@@ -113,9 +126,6 @@ class _Writer:
                 return self._raw(typed, "", "", setting)
             case Escaped(escapes):
                 return self._escaped(typed, escaped_character(escapes), setting)
-            case Python():
-                self._note(setting.at, "wider", "any text is taken")
-                return repeat(ANY, 0, None)
             case Empty():
                 return EMPTY
             case Absent():
@@ -123,11 +133,11 @@ class _Writer:
             case _:
                 assert_never(encoding)
 
-    def _json_values(self, style: JsonText) -> JsonValues:
-        if style not in self._json:
-            notation = JsonNotation(self._book, style)
-            self._json[style] = JsonValues(self._book, self._schemas, notation)
-        return self._json[style]
+    def _literal_values(self, style: JsonText | Python) -> JsonValues:
+        if style not in self._literals:
+            notation = self._writer.notation(style)
+            self._literals[style] = JsonValues(self._book, self._schemas, notation)
+        return self._literals[style]
 
     def _begun(
         self,
@@ -235,7 +245,7 @@ class _Writer:
         avoid = (mark,) if mark else ()
         if any(isinstance(a, Strings) for a in case):
             kept = tuple(_without(a, mark) if isinstance(a, Strings) else a for a in case)
-            return sequence(string_text(kept, raw_character, ANY, wider), end)
+            return sequence(string_text(kept, raw_character, wider), end)
         if all(isinstance(a, Length) for a in case):
             least = max((a.least for a in case if isinstance(a, Length)), default=0)
             bounds = [a.most for a in case if isinstance(a, Length) and a.most is not None]
@@ -243,7 +253,7 @@ class _Writer:
             if len(mark) * max(least, most or 0) <= _MOST_COUNTED:
                 return Text(avoid, (), end, least, most)
         missing: list[str] = []
-        node = string_text(case, raw_character, ANY, missing.append)
+        node = string_text(case, raw_character, missing.append)
         if mark and not missing and any(not _may_hold(node, c) for c in mark):
             return Lexeme(sequence(node, end))
         wider("what is asked of raw text is left out")
@@ -252,8 +262,7 @@ class _Writer:
     def _escaped(self, typed: Typed, spelling: Spelling, setting: _Setting) -> Node:
         """A string whose characters are replaced where they could be taken for what follows."""
         wider = self._wider(setting.at)
-        anything = spelling(ANY)
-        options = (string_text(c, spelling, anything, wider) for c in cases(typed.string, wider))
+        options = (string_text(c, spelling, wider) for c in cases(typed.string, wider))
         return choice(*options)
 
     def _wider(self, at: str) -> Callable[[str], None]:

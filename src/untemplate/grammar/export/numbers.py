@@ -14,7 +14,7 @@ from decimal import Decimal
 from untemplate.grammar.export.cases import Case
 from untemplate.grammar.export.decimals import decimals, places
 from untemplate.grammar.export.digits import Interval, integers
-from untemplate.grammar.export.json_text import JsonNotation
+from untemplate.grammar.export.literals import Literals
 from untemplate.grammar.export.rules import Lexeme, Node, choice, sequence
 from untemplate.grammar.schema_atoms import Multiple, Numbers, Range, Whole
 from untemplate.grammar.schema_formula import Not
@@ -24,7 +24,7 @@ __all__ = ["number_text"]
 Wider = Callable[[str], None]
 
 
-def number_text(case: Case, notation: JsonNotation, wider: Wider) -> Node:
+def number_text(case: Case, notation: Literals, wider: Wider) -> Node:
     """A number in which all atoms of the case hold."""
     sets = [set(a.members) for a in case if isinstance(a, Numbers)]
     if sets:

@@ -23,7 +23,7 @@ from untemplate.grammar.export.rules import (
     sequence,
 )
 
-__all__ = ["Spelling", "escaped_character", "json_character", "raw_character"]
+__all__ = ["Spelling", "escaped_character", "json_character", "python_character", "raw_character"]
 
 
 class Spelling(Protocol):
@@ -63,6 +63,31 @@ def json_character(members: Characters) -> Node:
         one_of(characters(short)), sequence(Literal("u"), choice(*_four_digits(members)))
     )
     return choice(one_of(raw), sequence(Literal("\\"), escapes))
+
+
+_PYTHON_SHORT = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
+
+
+def python_character(quote: str) -> Spelling:
+    """A character inside a Python string with this quote, raw where that is allowed."""
+    barred = Characters(((0, 0x1F), (0x5C, 0x5C)))
+    raw_ones = complement(characters(quote), complement(barred))
+
+    def spelling(members: Characters) -> Node:
+        raw = complement(complement(members), raw_ones)
+        short = characters(c for c, meant in _PYTHON_SHORT.items() if _holds(members, ord(meant)))
+        return choice(one_of(raw), sequence(Literal("\\"), choice(one_of(short), *_codes(members))))
+
+    return spelling
+
+
+def _codes(members: Characters) -> Iterator[Node]:
+    r"""What stands after the backslash of `\xHH`, `\uHHHH` and `\UHHHHHHHH`."""
+    for low, high in members.ranges:
+        for letter, size in (("x", 2), ("u", 4), ("U", 8)):
+            last = min(high, 16**size - 1)
+            if low <= last:
+                yield sequence(Literal(letter), hexadecimal(low, last, size))
 
 
 def _holds(members: Characters, point: int) -> bool:

@@ -13,6 +13,7 @@ from itertools import groupby
 from untemplate.grammar.export.cases import Case
 from untemplate.grammar.export.patterns import Expression, expression
 from untemplate.grammar.export.rules import (
+    ANY,
     EMPTY,
     MOST_REPEATS,
     NEVER,
@@ -40,9 +41,9 @@ def constant(text: str, spelling: Spelling) -> Node:
     return sequence(*(spelling(characters(c)) for c in text))
 
 
-def other_than(texts: Sequence[str], spelling: Spelling, anything: Node) -> Node:
-    """Every string but these; `anything` is one character of any kind."""
-    return _other(sorted(set(texts)), 0, spelling, repeat(anything, 0, None))
+def other_than(texts: Sequence[str], spelling: Spelling) -> Node:
+    """Every string but these."""
+    return _other(sorted(set(texts)), 0, spelling, repeat(spelling(ANY), 0, None))
 
 
 def _other(texts: Sequence[str], at: int, spelling: Spelling, rest: Node) -> Node:
@@ -60,11 +61,8 @@ def _other(texts: Sequence[str], at: int, spelling: Spelling, rest: Node) -> Nod
     return choice(*options) if options else NEVER
 
 
-def string_text(case: Case, spelling: Spelling, anything: Node, wider: Wider) -> Node:
-    """The characters of a string in which all atoms of the case hold, without its quotes.
-
-    `anything` is one character of any kind.
-    """
+def string_text(case: Case, spelling: Spelling, wider: Wider) -> Node:
+    """The characters of a string in which all atoms of the case hold, without its quotes."""
     members = _common(case)
     if members is not None:
         order = [m for a in case if isinstance(a, Strings) for m in a.members if m in members]
@@ -97,10 +95,10 @@ def string_text(case: Case, spelling: Spelling, anything: Node, wider: Wider) ->
         wider(f"lengths above {MOST_REPEATS} are not counted")
         least, most = min(least, MOST_REPEATS), None
     if others and (least, most) == (0, None):
-        return other_than(others, spelling, anything)
+        return other_than(others, spelling)
     if others:
         wider("excluded strings beside a length are left out")
-    return repeat(anything, least, most)
+    return repeat(spelling(ANY), least, most)
 
 
 def _first_pattern(

@@ -20,7 +20,7 @@ from untemplate.grammar.build import Grammar
 from untemplate.grammar.expand import expand_call
 from untemplate.grammar.export import rules
 from untemplate.grammar.export.book import RuleBook
-from untemplate.grammar.export.notations import value_rules
+from untemplate.grammar.export.notations import ValueWriter
 from untemplate.grammar.export.notes import Notes
 
 __all__ = ["turn_rules"]
@@ -43,6 +43,7 @@ class _Turn:
     def __init__(self, grammar: Grammar, book: RuleBook) -> None:
         self._grammar = grammar
         self._book = book
+        self._values = ValueWriter(book)
         self._calls: list[tuple[nodes.Call, rules.Node]] = []
 
     def written(self) -> dict[str, rules.Node]:
@@ -78,7 +79,7 @@ class _Turn:
             case nodes.Call():
                 return rules.sequence(rules.Literal(_lead(node)), self._tools(node))
             case nodes.Value():
-                return value_rules(self._book, node)
+                return self._values.value(node)
             case nodes.End():
                 return rules.EMPTY
             case _:
