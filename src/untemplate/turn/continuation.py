@@ -5,24 +5,55 @@ r"""The text that an assistant message, sent back to be gone on with, has alread
 
 The text starts after the prompt, so it depends on what the prompt opened. It is a beginning of what
 the dialect may write; the reader is fed with it, and the mask goes on behind it.
+
+A message that says what its model wrote (`{"untemplate": {"raw": "..."}}`, as our answers do) goes
+on behind that, to the byte, also inside a call. From its fields it goes on as well as they tell.
 """
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 
-from untemplate.dialect import Dialect, Prompt, TextBlock
+from untemplate.dialect import CallBlock, Dialect, Prompt, TextBlock, dumps
 from untemplate.errors import RequestError
 from untemplate.message import JSON
+from untemplate.turn.notes import raw_text
+from untemplate.turn.rewriting import calls_of, rewritten
+from untemplate.vocabulary import TokenKind, Vocabulary
+from untemplate.vocabulary.vocabulary import split_at
 
-__all__ = ["written_so_far"]
+__all__ = ["written_ids", "written_so_far"]
+
+
+def written_ids(text: str, dialect: Dialect, vocabulary: Vocabulary) -> list[int]:
+    """Token ids of what a message has written, as its sender says.
+
+    The markers of the dialect may be special tokens. Others may not: they would forge a turn.
+    """
+    encode = vocabulary.encode
+    assert encode is not None
+    known = _markers(dialect)
+    foreign = {
+        word
+        for word, token_id in vocabulary.special.items()
+        if vocabulary.kinds[token_id] == TokenKind.CONTROL
+        and json.dumps(word, ensure_ascii=False)[1:-1] not in known
+    }
+    pieces = split_at(text, foreign)
+    return [i for piece in pieces for i in encode(piece, special=piece not in foreign)]
+
+
+def _markers(dialect: Dialect) -> str:
+    """All that a turn may hold besides what is said in it, as JSON text."""
+    prompts = tuple(replace(p, text="") for p in dialect.prompts)
+    turn = replace(dialect, prompts=prompts, stops=(), history=(), polyfill=None, losses=())
+    return dumps(turn)
 
 
 def written_so_far(dialect: Dialect, prompt: Prompt, message: Mapping[str, JSON]) -> str:
     """What stands between the prompt and the place where the message is to go on."""
-    if message.get("tool_calls"):
-        raise RequestError(
-            "a message with tool calls can't be continued from its fields; send its raw text",
-            place="continue_final_message",
-        )
+    if raw := raw_text(message):
+        return raw
     out, block = "", ""
     # A template without reasoning drops what the message has of it.
     kinds = {_kind(dialect, name) for name in dialect.blocks}
@@ -38,7 +69,26 @@ def written_so_far(dialect: Dialect, prompt: Prompt, message: Mapping[str, JSON]
         if not block:
             raise RequestError(f"no {kind} may stand there", place="continue_final_message")
         out += text
+    if calls := calls_of(message.get("tool_calls")):
+        out, name, called = _to_call(dialect, prompt, out, block)
+        between = (e.literal for e in dialect.edges_from(name) if e.target == name)
+        out += rewritten(called, next(between, ""), calls)
     return out
+
+
+def _to_call(dialect: Dialect, prompt: Prompt, out: str, block: str) -> tuple[str, str, CallBlock]:
+    """The text up to a call, and the block of the call."""
+    steps = [(e.target, e.literal) for e in dialect.edges_from(block)]
+    steps = steps if block else [(o.block, o.literal) for o in prompt.openings]
+    for target, literal in steps:
+        if isinstance(called := dialect.blocks.get(target), CallBlock):
+            return out + literal, target, called
+    for target, literal in () if block else steps:
+        # No call may come first: a text without any character stands before it.
+        for edge in dialect.edges_from(target):
+            if isinstance(called := dialect.blocks.get(edge.target), CallBlock):
+                return out + literal + edge.literal, edge.target, called
+    raise RequestError("no call may stand there", place="continue_final_message")
 
 
 def _entered(

@@ -17,6 +17,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from untemplate.budget.plan import Plan, fit
+from untemplate.budget.ranking import Rank, rank
 from untemplate.dialect import Dialect, Prompt, loads
 from untemplate.errors import DialectError, RequestError
 from untemplate.grammar import GrammarOptions, build_grammar
@@ -27,12 +29,17 @@ from untemplate.template.marking import MarkedPrompt, control_tokens, render_mar
 from untemplate.template.rendering import CompiledTemplate
 from untemplate.template.source import TemplateSource, read_source
 from untemplate.turn.continuation import written_so_far
+from untemplate.turn.notes import is_pinned, without_notes
 from untemplate.turn.polyfill import polyfill
 from untemplate.turn.turn import Turn
+from untemplate.vocabulary import Vocabulary
 
 __all__ = ["ChatTemplate"]
 
 Messages = Sequence[Mapping[str, JSON]]
+
+_TEXT_TOKENS = 256
+"""Kept for a reply without a call."""
 
 
 class ChatTemplate:
@@ -106,6 +113,7 @@ class ChatTemplate:
         messages: Messages,
         *,
         tools: Sequence[Tool] = (),
+        shown: Sequence[Tool] | None = None,
         tool_choice: ToolChoice | None = None,
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
@@ -118,8 +126,9 @@ class ChatTemplate:
 
         Args:
             messages: in the shape of OpenAI's API; keys that are not known there reach the
-                template.
+                template, but for `untemplate`, which is ours.
             tools: what the model may call.
+            shown: the same tools as the prompt describes them; `Plan.shown`. Default as they are.
             tool_choice: which of them it may or must call. The default is any; without tools it
                 is none, and what looks like a call is content.
             add_generation_prompt: whether to open the model's turn at the end.
@@ -144,8 +153,9 @@ class ChatTemplate:
                     place=f"messages[{len(messages) - 1}].role",
                 )
             messages = messages[:-1]
-        shown = () if tool_choice.mode == "none" else tuple(tools)
-        compiled, prepared = self._prepared(messages, shown)
+            add_generation_prompt = True
+        described = () if tool_choice.mode == "none" else tuple(tools if shown is None else shown)
+        compiled, prepared = self._prepared(messages, described)
         variables = variables or {}
         given: dict[str, Any] = {**self.analysis.capabilities.variables, **variables}
 
@@ -153,7 +163,7 @@ class ChatTemplate:
             return render_marked(
                 compiled,
                 prepared.messages,
-                self._shown(shown),
+                self._shown(described),
                 control,
                 add_generation_prompt=add_generation_prompt,
                 now=now,
@@ -172,6 +182,64 @@ class ChatTemplate:
             written=written_so_far(self.dialect, prompt, last) if last is not None else "",
             nonce=nonce or hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
             changes=tuple(f"{c.place}: {c.what}" for c in prepared.changes),
+        )
+
+    def plan(
+        self,
+        messages: Messages,
+        tools: Sequence[Tool],
+        vocabulary: Vocabulary,
+        *,
+        context: int,
+        output: int | None = None,
+        results: int = 0,
+        tool_choice: ToolChoice | None = None,
+        now: datetime | None = None,
+        variables: Mapping[str, JSON] | None = None,
+        order: Rank = rank,
+    ) -> Plan:
+        """The conversation as it fits into a context; `turn` takes what the plan says.
+
+        Messages with `{"untemplate": {"pinned": true}}` stay, with all of their exchange.
+
+        Args:
+            messages: in the shape of OpenAI's API.
+            tools: what the model may call.
+            vocabulary: the model's, with an encoder.
+            context: tokens of prompt and reply together.
+            output: tokens to keep for the reply; the default is the largest typical call.
+            results: tokens to keep for results of its calls.
+            tool_choice: a tool that it names stays.
+            now: as for `turn`.
+            variables: as for `turn`.
+            order: puts the tools in the order of their use.
+
+        Raises:
+            FitError: it does not fit, whatever is dropped; holds the table.
+            TemplateError: the template refuses the conversation.
+        """
+        choice = tool_choice or ToolChoice("auto" if tools else "none")
+
+        def made(messages: Messages, tools: Sequence[Tool]) -> Turn:
+            # A choice that needs tools can't be made where none are left to count.
+            asked = choice if tools else ToolChoice("none")
+            return self.turn(messages, tools=tools, tool_choice=asked, now=now, variables=variables)
+
+        if output is None:
+            from untemplate.budget.window import windows  # noqa: PLC0415  numpy is heavy
+
+            found = windows(made(messages, tools).grammar, vocabulary, messages)
+            output = max([_TEXT_TOKENS, *(w.typical for w in found)])
+        return fit(
+            _checked(messages),
+            () if choice.mode == "none" else tools,
+            context=context,
+            count=lambda messages, tools: len(made(messages, tools).prompt_tokens(vocabulary)),
+            output=output,
+            results=results,
+            pinned=[n for n, m in enumerate(messages) if is_pinned(m)],
+            required=() if choice.name is None else (choice.name,),
+            order=order,
         )
 
     def render(
@@ -199,7 +267,7 @@ class ChatTemplate:
         """The template for this conversation, and the conversation as it takes it."""
         if self.dialect.polyfill is not None:
             messages = polyfill(messages, tools, self.dialect)
-        prepared = prepare(messages, self.analysis.capabilities)
+        prepared = prepare([without_notes(m) for m in messages], self.analysis.capabilities)
         return self._with_tools if tools else self._without_tools, prepared
 
     def _shown(self, tools: Sequence[Tool]) -> Sequence[Mapping[str, JSON]] | None:

@@ -29,6 +29,7 @@ from untemplate.message import FinishReason, Message
 from untemplate.reader import CallStart, Event, Reader, TextEnd, TextStart
 from untemplate.reader.events import TextKind
 from untemplate.template.marking import MarkedPrompt
+from untemplate.turn.continuation import written_ids
 from untemplate.turn.limits import end_of_reasoning, forced
 from untemplate.turn.point import ResumePoint
 from untemplate.vocabulary import Vocabulary
@@ -99,7 +100,7 @@ class Turn:
             raise VocabularyError("a turn can be resumed only with the vocabulary it began with")
         found = self._render(vocabulary).after(start).encode(vocabulary.encode)
         if self._continued:
-            found += vocabulary.encode(self._continued.decode(), special=True)
+            found += written_ids(self._continued.decode(), self.dialect, vocabulary)
         if not start:
             self._encoded = vocabulary.digest, tuple(found)
         return found
