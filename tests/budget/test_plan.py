@@ -68,6 +68,7 @@ def test_then_the_oldest_exchanges_go():
     places = [d.place for d in plan.dropped if d.what == "exchange"]
     assert places[:2] == ["messages[1:3]", "messages[3:5]"]
     assert plan.kept == (0, *range(len(places) * 2 + 1, 82))
+    assert f"exchanges, the oldest:\n    messages[1:{plan.kept[1]}]" in str(plan)
 
 
 def test_sixty_tools_and_forty_exchanges_fit_into_a_small_window():

@@ -16,6 +16,7 @@ never parted from its result. If that does not fit either, `FitError` holds the 
 A plan is a value. It never rewrites a message: cutting inside one would change what was said.
 """
 
+import re
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -98,10 +99,33 @@ class Plan:
         for why in dict.fromkeys(d.why for d in self.dropped):
             places = [d.place for d in self.dropped if d.why == why]
             lines.append(f"  {len(places)} {why}:")
+            places = _joined(places)
             lines += textwrap.wrap(
                 ", ".join(places), 100, initial_indent="    ", subsequent_indent="    "
             )
         return "\n".join(lines)
+
+
+_RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
+
+
+def _joined(places: Sequence[str]) -> list[str]:
+    """Neighbouring ranges of messages as one."""
+    out: list[str] = []
+    start, end = 0, -1
+    for place in places:
+        found = _RANGE.fullmatch(place)
+        if found is None:
+            out.append(place)
+            continue
+        first, last = int(found[1]), int(found[2] or int(found[1]) + 1)
+        if first == end:
+            out.pop()
+        else:
+            start = first
+        end = last
+        out.append(f"messages[{start}:{end}]")
+    return out
 
 
 class FitError(RequestError):
