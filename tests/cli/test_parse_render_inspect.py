@@ -169,17 +169,55 @@ def test_inspect_as_json(tmp_path):
     assert given["dialect"]["edges"] == shown["dialect"]["edges"]
 
 
-def test_inspect_all_has_a_line_for_each_template(tmp_path):
+def test_inspect_says_what_each_rendering_shows():
+    shown = json.loads(run("inspect", template(QWEN3), "--json").stdout)
+    assert "<tool_call>" in shown["triggers"]["content:0"]
+    assert "<|im_start|>" in shown["special_tokens"]["marks"]
+    both = next(r for r in shown["renderings"] if r["has"] == ["content", "calls"])
+    assert "content → call" in both["shows"]
+    assert "<tool_call>" in both["text"]
+    assert all(loss["shown_by"] for loss in shown["proof"]["losses"])
+
+
+def test_inspect_all_has_a_row_for_each_template(tmp_path):
     (tmp_path / "a.jinja").write_text(Path(template(QWEN3)).read_text(encoding="utf-8"))
     (tmp_path / "b.jinja").write_text("{% for m in messages %}")
     result = run("inspect", "--all", str(tmp_path))
     assert result.exit_code == 0, result.output
-    good, broken = result.stdout.splitlines()
+    good, broken, total = result.stdout.splitlines()
     assert good.startswith("a ")
     assert "proved by" in good
     assert broken.startswith("b ")
     assert "line" in broken
+    assert total == "1 of 2 proved"
     assert run("inspect", "--all", template(QWEN3)).exit_code == 2
+
+
+def test_inspect_all_as_json_is_a_list(tmp_path):
+    (tmp_path / "a.jinja").write_text(Path(template(QWEN3)).read_text(encoding="utf-8"))
+    (tmp_path / "b.jinja").write_text("{% for m in messages %}")
+    chatml = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    (tmp_path / "c.jinja").write_text(chatml)
+    good, broken, plain = json.loads(run("inspect", "--all", str(tmp_path), "--json").stdout)
+    names = ["template", "source", "tools", "proof", "proved", "first_difference", "seconds"]
+    for entry in (good, broken, plain):
+        assert list(entry) == [*names, "dialect"]
+        assert list(entry["proof"]) == ["checks", "passed", "calls_max", "losses", "not_covered"]
+    assert (good["template"], good["proved"], good["tools"]) == ("a", True, True)
+    assert good["proof"]["checks"] >= 200
+    assert not broken["proved"]
+    assert "line" in broken["first_difference"]
+    assert plain["tools"] is False
+    assert "calls are not written" in [x["what"] for x in plain["proof"]["losses"]]
+
+
+def test_inspect_draws_with_the_seed():
+    first, other = (
+        json.loads(run("inspect", template(HERMES), "--json", "--seed", seed).stdout)["proof"]
+        for seed in ("1", "2")
+    )
+    assert first["passed"] == first["checks"] == other["checks"]
+    assert first["losses"] != other["losses"]
 
 
 @pytest.mark.parametrize("command", ["parse", "render"])

@@ -84,6 +84,8 @@ def prove(
     tally = _Tally()
     if main.calls_max is not None:
         tally.losses.update(_limit(template, main.calls_max, capabilities))
+    if not any("calls" in f.has for f in main.frames):
+        tally.losses.update(_no_calls(template, capabilities))
     for place in _places(dialect, capabilities):
         examiner = Examiner(template, tools=TOOLS, capabilities=capabilities, system=place.system)
         # Most of what may differ shows in the first place: the others get half of the messages.
@@ -110,6 +112,16 @@ def _limit(template: CompiledTemplate, most: int, capabilities: Capabilities) ->
     except (UntemplateError, Obstacle) as error:
         shown = str(error)
     return {f"no more than {most} call{'s' * (most > 1)} in a turn": shown}
+
+
+def _no_calls(template: CompiledTemplate, capabilities: Capabilities) -> dict[str, str]:
+    """What a template writes of a call, where no turn of its history has one."""
+    examiner = Examiner(template, capabilities=capabilities)
+    try:
+        shown = examiner.turn(Probe(content=words.CONTENT, calls=words.calls_of_strings(1)))
+    except (UntemplateError, Obstacle) as error:
+        shown = str(error)
+    return {"calls are not written": shown}
 
 
 def _places(dialect: Dialect, capabilities: Capabilities) -> Sequence[_Place]:
