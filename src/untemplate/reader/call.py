@@ -9,11 +9,11 @@ import copy
 import re
 from collections.abc import Mapping
 
-from untemplate.dialect import Hole, Python
+from untemplate.dialect import Hole, Python, fill
 from untemplate.message import JSON, Tool
 from untemplate.reader.envelope import EnvelopeFrame
 from untemplate.reader.events import PartKind
-from untemplate.reader.frame import Frame, PlainTest
+from untemplate.reader.frame import Frame
 from untemplate.reader.group import GroupFrame
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.match import MOST_WORD_BYTES, Found
@@ -33,6 +33,7 @@ class CallFrame:
     __slots__ = (
         "_step",
         "_tools",
+        "_words",
         "arguments",
         "bad",
         "envelope",
@@ -60,6 +61,8 @@ class CallFrame:
         self._tools = tools
         python = isinstance(plan.encoding, Python)
         self.envelope = EnvelopeFrame(plan.envelope, python=python) if plan.envelope else None
+        self._words: tuple[tuple[Hole, str], ...] = ()
+        """Words of the header, as they were written."""
         self._step = found.way.step
         """Number of the next step of the plan."""
         self.arguments: Frame | None = None
@@ -96,11 +99,12 @@ class CallFrame:
         return (known and begun) or (way.is_own and (known or begun))
 
     @property
-    def plain(self) -> PlainTest | None:
-        """See `Frame.plain`; None where a piece of data may be anything else."""
-        if self.record is None or self.outcome or self.arguments is None or self.arguments.is_done:
+    def open_arguments(self) -> Frame | None:
+        """The arguments, while all that is read belongs to them and is told at once."""
+        frame = self.arguments
+        if self.record is None or self.outcome or frame is None or frame.is_done or frame.bad:
             return None
-        return self.arguments.plain
+        return frame
 
     # ------------------------------------------------------------------------------------- read
 
@@ -121,6 +125,7 @@ class CallFrame:
 
     def _take_word(self, hole: Hole, data: Data, start: int, end: int, tape: Tape) -> None:
         text = bytes(data[start:end]).decode("utf-8", "replace").strip()
+        self._words = (*self._words, (hole, text))
         if hole is Hole.ID:
             tape.written_id(text)
         elif hole is Hole.NAME and not self.name:
@@ -128,6 +133,10 @@ class CallFrame:
                 self._give_up(Note("not_a_call", f"{text!r} is no name of a tool"))
             else:
                 self.name = text
+        pattern = self.plan.block.id_pattern
+        words = dict(self._words)
+        if pattern and all(p in words for p in pattern if isinstance(p, Hole)):
+            tape.written_id(fill(pattern, words))
 
     def _is_name(self, text: str) -> bool:
         return text in self._tools or bool(_NAME.fullmatch(text))
@@ -192,8 +201,8 @@ class CallFrame:
         """A name, id or number in the rest of the header."""
         start = past_space(data, at)
         found = min((p for e in word.ends if (p := data.find(e, start)) >= 0), default=-1)
-        line = data.find(b"\n", start, found if found >= 0 else len(data))
-        if line >= 0 or (max(found, len(data)) - start > MOST_WORD_BYTES and found < 0):
+        text = bytes(data[start : found if found >= 0 else len(data)]).rstrip()
+        if b"\n" in text or (found < 0 and len(text) > MOST_WORD_BYTES):
             self._give_up(Note("bad_call", f"no {word.hole} ends where one was expected"))
             return at
         if found < 0:

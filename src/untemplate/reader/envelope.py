@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["EnvelopeFrame"]
 
 
-_BEFORE, _FIRST_KEY, _KEY, _COLON, _VALUE, _AFTER, _DONE = range(7)
+_BEFORE, _FIRST_KEY, _KEY, _COLON, _VALUE, _ARGUMENTS, _AFTER, _DONE = range(8)
 
 _SYNONYMS = ("arguments", "parameters", "args", "input")
 _WRAPPER = "function"
@@ -61,18 +61,19 @@ class EnvelopeFrame:
         return other
 
     @property
-    def is_in_arguments(self) -> bool:
-        return self.arguments is not None and not self.arguments.is_done and self.bad is None
+    def _is_in_arguments(self) -> bool:
+        """Whether the value that is being read is the arguments; they may have ended by now."""
+        return self._state == _ARGUMENTS
 
     def step(self, data: Data, at: int, sink: CallSink, *, final: bool) -> int:
         """Reads one thing: structure, a key, a value, or a piece of the arguments."""
-        if self._sub is None and not self.is_in_arguments:
+        if self._sub is None and not self._is_in_arguments:
             first = past_space(data, at)
             if first == len(data):
                 return at
             at = self._read_structure(data, first, sink)
             sink.part("structure", at)
-        if self.is_in_arguments:
+        if self._is_in_arguments:
             return self._read_arguments(data, at, sink, final=final)
         return self._read_sub(self._sub, data, at, sink) if self._sub else at
 
@@ -156,10 +157,11 @@ class EnvelopeFrame:
         )
 
     def _begin_arguments(self, character: str, at: int, sink: CallSink) -> int:
-        if character == "{":
-            self.arguments = JsonFrame(members=True, python=self._python)
-        elif character == '"':
-            self.arguments = QuotedFrame()
+        if character in '{"':
+            self._state = _ARGUMENTS
+            self.arguments = (
+                JsonFrame(members=True, python=self._python) if character == "{" else QuotedFrame()
+            )
         elif character in "nN":
             sink.note("null_arguments", "null in place of arguments was read as none", at, at)
             self._begin_sub("other")

@@ -6,9 +6,9 @@ escape(rb'\d', 0)       -> Escape(r'\\d', 2, "bad_escape", ...)
 escape(rb"\x41", 0, python=True) -> Escape("A", 4)
 """
 
-import json
 import re
 from dataclasses import dataclass
+from json.encoder import encode_basestring
 
 from untemplate.reader.utf8 import Data
 
@@ -35,7 +35,7 @@ class Escape:
 
 def json_escaped(text: str) -> str:
     """The text as it stands inside a JSON string."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return encode_basestring(text)[1:-1]
 
 
 def escape(data: Data, at: int, *, python: bool = False, final: bool = False) -> Escape | None:

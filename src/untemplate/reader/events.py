@@ -129,38 +129,32 @@ Event = (
 def deltas(events: Iterable[Event]) -> list[Delta]:
     """What an OpenAI stream sends for these events: neighbours of one field as one delta."""
     out: list[Delta] = []
-    field: object = None
+    field: int | TextKind = "content"
     pieces: list[str] = []
-
-    def flush() -> None:
-        text = "".join(pieces)
-        pieces.clear()
-        if not text:
-            return
-        if isinstance(field, int):
-            out.append(Delta(tool_calls=(CallDelta(field, arguments=text),)))
-        elif field == "content":
-            out.append(Delta(content=text))
-        else:
-            out.append(Delta(reasoning_content=text))
-
     for event in events:
-        match event:
-            case TextDelta(kind, text):
-                if kind != field:
-                    flush()
-                    field = kind
-                pieces.append(text)
-            case ArgumentsDelta(index, text):
-                if index != field:
-                    flush()
-                    field = index
-                pieces.append(text)
-            case CallStart(index, call_id, name):
-                flush()
-                field = index
-                out.append(Delta(tool_calls=(CallDelta(index, call_id, name),)))
-            case _:
-                pass
-    flush()
+        # Plain comparisons of types: this runs once for each piece of a stream.
+        kind = type(event)
+        if kind is ArgumentsDelta or kind is TextDelta:
+            assert isinstance(event, (ArgumentsDelta, TextDelta))
+            of = event.index if isinstance(event, ArgumentsDelta) else event.kind
+            if of != field and pieces:
+                out.append(_delta(field, "".join(pieces)))
+                pieces.clear()
+            field = of
+            pieces.append(event.text)
+        elif isinstance(event, CallStart):
+            if pieces:
+                out.append(_delta(field, "".join(pieces)))
+                pieces.clear()
+            out.append(Delta(tool_calls=(CallDelta(event.index, event.id, event.name),)))
+    if pieces:
+        out.append(_delta(field, "".join(pieces)))
     return out
+
+
+def _delta(field: int | TextKind, text: str) -> Delta:
+    if field == "content":
+        return Delta(text)
+    if field == "reasoning":
+        return Delta("", text)
+    return Delta("", "", (CallDelta(field, None, None, text),))

@@ -10,18 +10,22 @@ A frame holds state only: the data, the position and the sink are given to each 
 a frame is a snapshot of it.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import Data
 
-__all__ = ["Frame", "PlainTest"]
+__all__ = ["Frame", "Plain"]
 
 
-class PlainTest(Protocol):
-    """Tests that a whole piece of data is plain text of an open string."""
+class Plain(NamedTuple):
+    """When a piece of data is plain text of an open string, so that nothing has to be decided."""
 
-    def __call__(self, data: bytes, /) -> object: ...
+    test: Callable[[bytes], object]
+    """Whether a whole piece is."""
+    is_raw: bool
+    """Whether it has to be escaped to be told."""
 
 
 class Frame(Protocol):
@@ -66,8 +70,8 @@ class Frame(Protocol):
         ...
 
     @property
-    def plain(self) -> PlainTest | None:
-        """The test under which a piece of data is told as it is, escaped or not at all."""
+    def plain(self) -> Plain | None:
+        """What may be told without `read`; None where a piece may be anything else."""
         ...
 
     def settle(self, data: Data, at: int, sink: Sink) -> None:

@@ -27,7 +27,7 @@ from untemplate.dialect import (
 from untemplate.message import JSON
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.follow import MORE, NO, YES, Follow
-from untemplate.reader.frame import Frame, PlainTest
+from untemplate.reader.frame import Frame, Plain
 from untemplate.reader.group_plan import Form, GroupPlan, WrittenPlan, is_raw
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.keys import Keys
@@ -140,7 +140,7 @@ class GroupFrame:
         return "/" + pointer_token(token) + (self._child.pointer if self._child else "")
 
     @property
-    def plain(self) -> PlainTest | None:
+    def plain(self) -> Plain | None:
         return self._child.plain if self._child and not self._is_muted else None
 
     def settle(self, data: Data, at: int, sink: Sink) -> None:

@@ -19,7 +19,7 @@ from untemplate.reader.call import CallFrame
 from untemplate.reader.chain import listed
 from untemplate.reader.damage import Damage
 from untemplate.reader.events import Event
-from untemplate.reader.frame import PlainTest
+from untemplate.reader.frame import Plain
 from untemplate.reader.match import Found, Match
 from untemplate.reader.plan import ENDED, AfterPlan, Plans, TextPlan, Way
 from untemplate.reader.sink import Note
@@ -88,12 +88,13 @@ class Machine:
     # ------------------------------------------------------------------------------------- state
 
     @property
-    def plain(self) -> PlainTest | None:
+    def plain(self) -> Plain | None:
         """A test for pieces of data that go on with the open string or text, and do no more."""
         if self.place == "call" and self._call is not None:
-            return self._call.plain
+            frame = self._call.open_arguments
+            return frame.plain if frame is not None else None
         if self.place == "text" and self._text is not None and self._text.is_plain_ready:
-            return self._text.plan.plain.fullmatch
+            return self._text.plan.plain
         return None
 
     @property
@@ -118,6 +119,13 @@ class Machine:
         """Read on, as far as can be decided."""
         at = self.at - self.tape.base
         self._waits = False
+        call = self._call
+        frame = call.open_arguments if call is not None and self.place == "call" else None
+        if frame is not None:  # where most of a stream is: no need to go through everything
+            at = frame.read(data, at, self.tape, final=why == "end")
+            if not frame.is_done and frame.bad is None:
+                self.at = self.tape.base + at
+                return
         while True:
             before, place = at, (self.place, self._rule)
             at = self._advance(data, at, why)
@@ -161,7 +169,7 @@ class Machine:
             return at
         openings = self._plans.openings
         if not openings:
-            self._enter_text(self._plans.default or self._plans.content)
+            self._enter_default()
             return at
         self._follow([(w, 0) for w in openings], "start", at)
         return at
@@ -175,6 +183,13 @@ class Machine:
         assert isinstance(plan, TextPlan)
         self._text = TextFrame(plan, skip, late)
         self.place = "text"
+
+    def _enter_default(self) -> None:
+        """The text that needs no opening."""
+        if self._plans.default:
+            self._enter_text(self._plans.default, self._plans.default_skip)
+        else:
+            self._enter_text(self._plans.content)
 
     # ------------------------------------------------------------------------------------- marks
 
@@ -237,7 +252,7 @@ class Machine:
         """Where structure was expected stands something else: stray marks, or text."""
         if self._origin == "start":
             if self._plans.default:
-                self._enter_text(self._plans.default)
+                self._enter_default()
             else:
                 self._enter_text(self._plans.content, late="missing_marker")
             return at
@@ -348,7 +363,7 @@ class Machine:
         if self._origin == "text":
             self.place = "text"
         elif self._origin == "start":
-            self._enter_text(self._plans.default or self._plans.content)
+            self._enter_default()
         else:
             self._enter_text_late()
 

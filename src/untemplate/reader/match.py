@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from untemplate.dialect import Hole
 from untemplate.reader.plan import ENDED, Way, Word
-from untemplate.reader.utf8 import SPACE, Data
+from untemplate.reader.utf8 import SPACE, Data, past_space
 
 __all__ = ["Found", "Match", "WordFound"]
 
@@ -163,8 +163,13 @@ class Match:
         if not isinstance(word, Word) or thread.word_start < 0:
             return False
         waits = False
+        first = past_space(data, at)
+        if first - at > MOST_WORD_BYTES:
+            return False
+        if first == len(data) and first > at:
+            return None if not final else False
         for end in word.ends:
-            rest = bytes(data[at : at + len(end)])
+            rest = bytes(data[first : first + len(end)])
             if rest == end:
                 found = WordFound(word.hole, thread.word_start, base + at)
                 thread.words += (found,)

@@ -20,8 +20,10 @@ from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.envelope import Envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader.events import TextKind
+from untemplate.reader.frame import Plain
 from untemplate.reader.group_plan import Ends, GroupPlan, group_plan
 from untemplate.reader.marks import MarkSet
+from untemplate.reader.utf8 import UTF8
 
 __all__ = [
     "ARGUMENTS",
@@ -122,7 +124,7 @@ class TextPlan:
     lead_size: int
     line_starts: frozenset[bytes]
     """Marks that count only at the start of a line."""
-    plain: re.Pattern[bytes]
+    plain: Plain
     """Whole pieces of data that are text and leave everything as it is."""
     may_end: bool
     """Whether the turn may end here without any mark."""
@@ -149,6 +151,8 @@ class Plans:
     """Ways that have marks, or that are calls without any."""
     default: str
     """The rule that is entered when no opening is there; empty if there has to be one."""
+    default_skip: bytes
+    """White space that leads into it; taken off, once."""
     stops: tuple[Way, ...]
     content: str
     """A rule of content to fall back to."""
@@ -196,15 +200,18 @@ class _Planner:
                     pass
         assert isinstance(grammar.start, nodes.Choice)
         openings = [_literal_and_rule(o) for o in grammar.start.options]
-        texts = [t for n, t in openings if not n and isinstance(rules.get(t), TextPlan)]
+        texts = [
+            (n, t) for n, t in openings if not n.strip() and isinstance(rules.get(t), TextPlan)
+        ]
         ways = [w for n, t in openings if (w := self._way(n, t)).elements or w.call]
         content = self._fallback(rules, ways)
         rules.setdefault(content.rule, content)
-        default = texts[0] if texts else ""
+        skip, default = min(texts, key=lambda text: len(text[0]), default=("", ""))
         return Plans(
             rules=rules,
             openings=tuple(ways),
             default=default,
+            default_skip=skip.encode(),
             stops=self._stops,
             content=content.rule,
             strays=self._strays(),
@@ -229,7 +236,7 @@ class _Planner:
         if call is None:
             found = _encoded(marks(literal))
             trail = literal[len(literal.rstrip()) :] if found else ""
-            return Way(found, target, _lead(literal) if found else b"", trail.encode())
+            return Way(found, target, _lead(literal), trail.encode())
         steps: tuple[Step, ...] = ()
         step = 0
         if call.envelope:
@@ -270,10 +277,12 @@ class _Planner:
                         assert isinstance(element, bytes)
                         begins.setdefault(element, []).append((len(ways), mark))
             for trigger in node.triggers:
-                if trigger.exit == number and way.elements[trigger.mark : trigger.mark + 1] == (
-                    trigger.data,
-                ):
-                    begins.setdefault(trigger.data, []).append((len(ways), trigger.mark))
+                # The first literal of an envelope goes on into JSON, the way's mark ends before.
+                for first in way.elements[trigger.mark : trigger.mark + 1]:
+                    if isinstance(first, Word) or trigger.exit != number:
+                        continue
+                    if trigger.data.startswith(first):
+                        begins.setdefault(first, []).append((len(ways), trigger.mark))
             ways.append(way)
         return self._text_plan(rule, node.kind, ways, begins)
 
@@ -284,9 +293,10 @@ class _Planner:
         ways: list[Way],
         begins: dict[bytes, list[tuple[int, int]]],
     ) -> TextPlan:
-        for way in self._stops:
-            begins.setdefault(_mark(way, 0), []).append((len(ways), 0))
-            ways.append(way)
+        before = max((w.lead for w in ways if _is_plain_end(w)), key=len, default=b"")
+        for stop in self._stops:
+            begins.setdefault(_mark(stop, 0), []).append((len(ways), 0))
+            ways.append(stop if stop.needs_lead else replace(stop, lead=before + stop.lead))
         line_starts: set[bytes] = set()
         if kind == "content":
             for mark, way in self._bare_ways(ways):
@@ -296,7 +306,11 @@ class _Planner:
                 ways.append(way)
         found = MarkSet(begins)
         leads = bytes(sorted({b for w in ways for b in w.lead}))
-        special = b"[^%s]" % re.escape(found.firsts + leads + b"\n")
+        usual = re.escape(bytes(b for b in range(32, 127) if b not in found.firsts))
+        last = b"(?<![%s])" % re.escape(leads) if leads else b""
+        # The last line must not be blank: what may begin there depends on it.
+        any_ = rb"(?:[%s]++|%s)" % (usual, UTF8)
+        plain = rb"(?:%s*+\n)*+[ \t]*+(?! )%s%s*+%s" % (any_, any_, any_, last)
         return TextPlan(
             rule=rule,
             kind=kind,
@@ -306,7 +320,7 @@ class _Planner:
             leads=leads,
             lead_size=max((len(w.lead) for w in ways), default=0),
             line_starts=frozenset(line_starts),
-            plain=re.compile(rb"(?:(?=[ -~])%s)+" % special),
+            plain=Plain(re.compile(plain).fullmatch, is_raw=False),
             may_end=any(not w.elements and w.target == _END_RULE for w in ways),
         )
 
@@ -457,6 +471,11 @@ def _literal_and_rule(node: nodes.Node) -> tuple[str, str]:
             return "", rule
         case _:
             raise AssertionError(node)
+
+
+def _is_plain_end(way: Way) -> bool:
+    """Whether the way leads to the end with nothing but white space."""
+    return not way.elements and way.target == _END_RULE
 
 
 def _lead(literal: str) -> bytes:

@@ -11,7 +11,7 @@ import re
 from typing import cast
 
 from untemplate.reader.escapes import escape
-from untemplate.reader.frame import PlainTest
+from untemplate.reader.frame import Plain
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import Data, whole_characters
@@ -112,7 +112,7 @@ class QuotedFrame:
         return False
 
     @property
-    def plain(self) -> PlainTest | None:
+    def plain(self) -> Plain | None:
         return None
 
     def settle(self, data: Data, at: int, sink: Sink) -> None:

@@ -16,26 +16,22 @@ A reader belongs to one thread. `snapshot` and `restore` copy only what is open.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from untemplate.grammar import Grammar, build_grammar
-from untemplate.message import JSON, End, FinishReason, Message, Tool, ToolChoice
+from untemplate.message import JSON, End, FinishReason, Message
+from untemplate.reader.escapes import json_escaped
 from untemplate.reader.events import ArgumentEnd, Event
+from untemplate.reader.frame import Plain
 from untemplate.reader.live import LiveTurn
 from untemplate.reader.machine import Machine
 from untemplate.reader.plan import Plans, plan_of
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import Data
 
-if TYPE_CHECKING:
-    from untemplate.reader.frame import PlainTest
-
 __all__ = ["OnArgument", "Reader", "Snapshot"]
 
 OnArgument = Callable[[int, str, JSON], None]
 """Called with the call's index, the argument's name and its value, as soon as it is complete."""
-
-_ANY = Tool("", "", {})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +52,6 @@ class Reader:
         grammar: Grammar,
         *,
         nonce: str = "",
-        any_tool: bool = False,
         on_argument: OnArgument | None = None,
     ) -> None:
         """Start a turn.
@@ -64,17 +59,16 @@ class Reader:
         Args:
             grammar: what may be written; the reader is lenient beside it.
             nonce: makes the ids of calls unique, and the same when the turn is read again.
-            any_tool: read calls even if no tool is declared.
             on_argument: called as each argument completes.
         """
         self.grammar = grammar
         tools = {t.name: t for t in grammar.tools}
-        plans = _plans(grammar, any_tool=any_tool)
+        plans = _plans(grammar)
         self._machine = Machine(plans, tools, grammar.choice, Tape(nonce))
         self._on_argument = on_argument
         self._left: Data = b""
         """What was read or seen, but not told."""
-        self._plain: PlainTest | None = None
+        self._plain: Plain | None = None
         self._end: End = "open"
         self._is_finished = False
         self.live = LiveTurn(lambda: self._machine)
@@ -86,8 +80,9 @@ class Reader:
         """Read on; the events of what is settled now. O(len(data)) amortised."""
         if self._is_finished or not data:
             return []
-        if self._plain is not None and self._plain(data):
-            return [self._feed_plain(data)]
+        plain = self._plain
+        if plain is not None and plain.test(data):
+            return [self._feed_plain(data, plain)]
         tape = self._machine.tape
         tape.record.raw = (tape.record.raw, data)
         if self._left:
@@ -153,12 +148,13 @@ class Reader:
                 self._left = data[drop:]
             self._plain = None
 
-    def _feed_plain(self, data: bytes) -> Event:
+    def _feed_plain(self, data: bytes, plain: Plain) -> Event:
         """The short way for what most pieces are: more of an open string or text."""
         tape = self._machine.tape
         tape.record.raw = (tape.record.raw, data)
         tape.base += len(data)
-        return self._machine.tell_plain(data.decode())
+        text = data.decode()
+        return self._machine.tell_plain(json_escaped(text) if plain.is_raw else text)
 
     def _taken(self) -> list[Event]:
         events = self._machine.tape.take()
@@ -173,11 +169,12 @@ _ENDED = ("stop", "tool_calls")
 
 
 @lru_cache(maxsize=256)
-def _plans(grammar: Grammar, *, any_tool: bool) -> Plans:
+def _plans(grammar: Grammar) -> Plans:
     """The tables for reading: any tool may be called any number of times."""
-    dialect = replace(grammar.dialect, calls_max=None)
-    tools = grammar.tools or ((_ANY,) if any_tool else ())
-    lenient = build_grammar(
-        dialect, tools, ToolChoice(), prompt=grammar.prompt, options=grammar.options
-    )
-    return plan_of(lenient, grammar.dialect.calls_max)
+    calls_max = grammar.dialect.calls_max
+    if calls_max is not None:
+        dialect = replace(grammar.dialect, calls_max=None)
+        grammar = build_grammar(
+            dialect, grammar.tools, prompt=grammar.prompt, options=grammar.options
+        )
+    return plan_of(grammar.unrestricted(), calls_max)

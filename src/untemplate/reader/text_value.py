@@ -18,10 +18,11 @@ from functools import lru_cache
 
 from untemplate.reader.escapes import json_escaped
 from untemplate.reader.follow import MORE, NO, Follow
-from untemplate.reader.frame import PlainTest
+from untemplate.reader.frame import Plain
 from untemplate.reader.kinds import MOST_GUESSED, Kinds, may_be, read_typed
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import (
+    UTF8,
     Data,
     common_suffix,
     decoded,
@@ -48,9 +49,12 @@ class TextPlan:
 
 
 @lru_cache(maxsize=256)
-def _plain_test(special: bytes) -> PlainTest:
-    """Matches pieces without these bytes and without what JSON escapes; ASCII only."""
-    return re.compile(rb"(?:(?![%s])[ !#-\[\]-~])+" % re.escape(special)).fullmatch
+def _plain(special: bytes, leads: bytes) -> Plain:
+    """Pieces without special bytes that don't end in white space of a closer."""
+    inner = b"[%s]" % re.escape(bytes(b for b in _TEXT_BYTES if b not in special))
+    last = b"(?<![%s])" % re.escape(leads) if leads else b""
+    pattern = rb"(?:%s++|%s)++%s" % (inner, UTF8, last)
+    return Plain(re.compile(pattern).fullmatch, is_raw=True)
 
 
 @lru_cache(maxsize=256)
@@ -58,6 +62,7 @@ def _escape_pattern(written: tuple[bytes, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(w.decode()) for w in written))
 
 
+_TEXT_BYTES = bytes((*range(32, 127), 9, 10))
 _SKIP, _TEXT, _CLOSER = range(3)
 
 
@@ -125,12 +130,12 @@ class TextValue:
         return ""
 
     @property
-    def plain(self) -> PlainTest | None:
+    def plain(self) -> Plain | None:
         if not self._is_raw or self._state != _TEXT:
             return None
         plan = self._plan
-        special = {plan.closer[0], *plan.lead, *(e[0] for e in plan.escapes)}
-        return _plain_test(bytes(sorted(special)))
+        special = {plan.closer[0], *(e[0] for e in plan.escapes)}
+        return _plain(bytes(sorted(special)), plan.lead)
 
     # ------------------------------------------------------------------------------------- read
 

@@ -7,6 +7,7 @@ import re
 
 __all__ = [
     "SPACE",
+    "UTF8",
     "Data",
     "common_suffix",
     "decoded",
@@ -19,6 +20,11 @@ __all__ = [
 Data = bytes | bytearray
 """What is being read. Long stretches that wait for a decision are held in one growing array."""
 
+UTF8 = (
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xe0[\xa0-\xbf][\x80-\xbf]"
+    rb"|\xed[\x80-\x9f][\x80-\xbf]|[\xf1-\xf3][\x80-\xbf]{3}|\xf0[\x90-\xbf][\x80-\xbf]{2}"
+)
+"""An expression for one character that is not ASCII."""
 SPACE = b" \t\r\n"
 _SPACES = re.compile(rb"[ \t\r\n]+")
 
