@@ -23,12 +23,34 @@ class PlainTurn:
     batches: list[tuple[int, int]] = field(default_factory=list)
     data: bytes = b""
     reason: str = ""
+    reasoning_tokens: int = 0
+    unsettled: int = 0
+    reasoning_until: int = 0
+    """So many bytes are reasoning, unless `.` ends it before."""
+    in_call: bool = False
+    limited_at: int | None = None
+    """How many bytes there were when the limit began to decide."""
 
     def prompt_tokens(self, vocabulary):
         return vocabulary.encode(self.prompt, special=True)
 
     def constraint(self, vocabulary):
         return self.make_constraint(vocabulary) if self.make_constraint else None
+
+    @property
+    def is_reasoning(self):
+        return len(self.data) < self.reasoning_until and b"." not in self.data
+
+    @property
+    def is_in_call(self):
+        return self.in_call
+
+    def end_of_reasoning(self, vocabulary):
+        return vocabulary.encode(".>", special=True)
+
+    def limit_decides(self):
+        if self.limited_at is None:
+            self.limited_at = len(self.data)
 
     def feed(self, data):
         assert data
@@ -51,7 +73,8 @@ class PlainTurn:
             self.make_constraint,
             list(self.tokens),
             list(self.batches),
-            self.data,
+            self.data[: len(self.data) - self.unsettled],
+            unsettled=self.unsettled,
         )
 
 
@@ -82,6 +105,23 @@ class TextConstraint:
     def forced(self):
         ends = [i for i in self.choices if i >= self.at]
         return self.ids[self.at : min(ends, default=len(self.ids))]
+
+
+class LettersConstraint:
+    """Allows letters and the end; with one token left only the end."""
+
+    is_finished = False
+
+    def fill(self, row, remaining=None):
+        row[:] = 0
+        for token in [END] if remaining == 1 else [*range(97, 123), END]:
+            row[token // 32] |= np.int32(np.uint32(1 << token % 32).view(np.int32))
+
+    def advance(self, token_id):
+        self.is_finished = token_id == END
+
+    def forced(self):
+        return []
 
 
 @dataclass

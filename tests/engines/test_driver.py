@@ -2,7 +2,7 @@
 
 import pytest
 
-from engines.doubles import END, PlainTurn, ScriptedSession, TextConstraint
+from engines.doubles import END, LettersConstraint, PlainTurn, ScriptedSession, TextConstraint
 from untemplate.engines.driver import Options, drive
 from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.sampling import Sampling
@@ -111,7 +111,54 @@ def test_closing_at_the_limit_tells_the_constraint_what_is_left():
     constraint = TextConstraint(b"abc", choices=range(4))
     turn = PlainTurn("hi", make_constraint=lambda _: constraint)
     run(turn, ScriptedSession(b"abc"), max_tokens=9, close_at_limit=True)
-    assert constraint.remaining_seen == [9, 8, 7, 6]
+    assert constraint.remaining_seen == [None, 9, None, 8, None, 7, None, 6]
+    assert turn.limited_at is None
+
+
+def test_a_limit_decides_only_what_could_not_end_in_time():
+    turn = PlainTurn("hi", make_constraint=lambda _: LettersConstraint())
+    last = run(turn, ScriptedSession(b"abcdef"), max_tokens=4, close_at_limit=True)[-1]
+    assert (turn.data, last.finish_reason) == (b"abc", "stop")
+    assert turn.limited_at == 3
+    assert last.usage.completion_tokens == 4
+
+
+def test_a_call_that_is_open_at_the_limit_may_go_on():
+    turn = PlainTurn("hi", in_call=True)
+    run(turn, ScriptedSession(b"abcdef"), max_tokens=2, extend_tokens=3)
+    assert (turn.data, turn.reason) == (b"abcde", "length")
+    turn = PlainTurn("hi")
+    run(turn, ScriptedSession(b"abcdef"), max_tokens=2, extend_tokens=3)
+    assert turn.data == b"ab"
+    turn = PlainTurn("hi", in_call=True)
+    run(turn, ScriptedSession(b"a" * 50, context_tokens=10), max_tokens=2, extend_tokens=99)
+    assert (turn.data, turn.reason) == (b"a" * 8, "length")
+
+
+def test_reasoning_is_ended_when_its_budget_is_used_up():
+    turn = PlainTurn("hi", reasoning_until=9)
+    run(turn, ScriptedSession(b"abcdefgh"), reasoning_tokens=3)
+    assert turn.data == b"abc.>fgh"
+    assert turn.reasoning_tokens == 4
+    turn = PlainTurn("hi", reasoning_until=3)
+    run(turn, ScriptedSession(b"abcdefgh"), reasoning_tokens=4)
+    assert turn.data == b"abcdefgh"
+    turn = PlainTurn("hi", reasoning_until=9)
+    run(turn, ScriptedSession(b"abcdefgh"), reasoning_tokens=0, max_tokens=1)
+    assert (turn.data, turn.reason) == (b".", "length")
+
+
+@pytest.mark.parametrize("cut", range(1, 11))
+def test_a_stop_string_is_found_across_a_resume(cut):
+    text, stop = b"one, two, three", (", th",)
+    whole = PlainTurn("hi")
+    run(whole, ScriptedSession(text), stop=stop)
+    turn = PlainTurn("hi")
+    run(turn, ScriptedSession(text), stop=stop, max_tokens=cut)
+    assert turn.data == text[:cut]
+    turn = turn.resumed()
+    list(drive(turn, ScriptedSession(text), Options(sampling=GREEDY, stop=stop)))
+    assert turn.data == whole.data == b"one, two"
 
 
 @pytest.mark.parametrize("polls", range(12))

@@ -15,6 +15,12 @@ with the very batch that the uncut run would have evaluated.
 
 A turn ends with `stop` (an end token, a stop string, or the grammar's end), `length` (max_tokens,
 or the context is full), or `cancelled`. None of these is an error.
+
+Three things can soften the limit. `close_at_limit` lets the constraint end the turn in time: each
+token is chosen as if there were no limit, and only if the end could not be reached from there is it
+chosen again; from then on the turn is marked as decided by the limit. `extend_tokens` lets a call
+that is open at the limit go on. `reasoning_tokens` ends the reasoning, by writing its end, while
+there is room for what it was for.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -100,6 +106,8 @@ class Options:
     stop: tuple[str, ...] = ()
     reuse: Reuse = "longest"
     close_at_limit: bool = False
+    extend_tokens: int = 0
+    reasoning_tokens: int | None = None
     should_stop: ShouldStop = never
 
 
@@ -159,7 +167,7 @@ def _write(
             timings.steps += 1
         is_prompt = False
         pending = []
-        step = [writer.choose(row)]
+        step = writer.end_of_reasoning() or [writer.choose(row)]
     if tail := writer.rest():
         yield tail
     finished = writer.finished(writer.reason or "cancelled", cached_tokens=prepared.cached_tokens)
@@ -195,7 +203,9 @@ class _Writer:
         self._vocabulary = vocabulary
         self._prompt_tokens = len(prompt)
         self._left = room if options.max_tokens is None else min(options.max_tokens, room)
+        self._extra = min(options.extend_tokens, room - self._left)
         self._closes = options.close_at_limit
+        self._reasoning_tokens = options.reasoning_tokens
         self._new_tokens = 0
         self._constraint: DrivenConstraint | None = turn.constraint(vocabulary)
         self._sampler = Sampler(
@@ -206,9 +216,11 @@ class _Writer:
         by_id = {vocabulary.special[text] for text in turn.stops if text in vocabulary.special}
         self._ends = vocabulary.ends | by_id
         texts = (*(s for s in turn.stops if s not in vocabulary.special), *options.stop)
-        self._scanner = StopScanner(
-            [text.encode() for text in texts], before=vocabulary.bytes_of(turn.tokens[-64:])
-        )
+        before = vocabulary.bytes_of(turn.tokens[-64:])
+        settled = len(before) - turn.unsettled
+        self._scanner = StopScanner([text.encode() for text in texts], before=before[:settled])
+        self._scanner.feed(before[settled:])
+        turn.unsettled = 0
         self._mask = np.empty(mask_words(vocabulary.size), np.int32)
         self._data = b""
         self._events: list[ReadEvent] = []
@@ -217,7 +229,10 @@ class _Writer:
 
     def write(self, step: list[int]) -> None:
         """Writes the chosen token, and appends to the step those that the grammar now forces."""
-        for token_id in step:
+        for number, token_id in enumerate(step):
+            if self.reason:
+                del step[number:]
+                break
             self._write(token_id)
         if self._constraint is None or self.reason:
             return
@@ -230,6 +245,13 @@ class _Writer:
             step.append(token_id)
             self._write(token_id)
 
+    def end_of_reasoning(self) -> list[int]:
+        """What ends the reasoning, if it has used up its budget and may end here."""
+        turn = self._turn
+        if self._reasoning_tokens is None or turn.reasoning_tokens < self._reasoning_tokens:
+            return []
+        return list(turn.end_of_reasoning(self._vocabulary)) if turn.is_reasoning else []
+
     def choose(self, row: NDArray[np.float32]) -> int:
         """Chooses the next token from its logits; changes the row."""
         timings = self.timings
@@ -240,15 +262,28 @@ class _Writer:
             row[_silent(self._vocabulary)] = -np.inf
             filled = adjusted
         else:
-            self._constraint.fill(self._mask, self._left if self._closes else None)
+            self._constraint.fill(self._mask)
             filled = perf_counter()
             apply_mask(row, self._mask)
         applied = perf_counter()
         token_id = self._sampler.choose(row, index=len(self._turn.tokens))
+        if self._closes and self._constraint is not None:
+            token_id = self._within_limit(self._constraint, token_id, row)
         timings.mask_s += filled - adjusted
         timings.apply_s += applied - filled
         timings.sample_s += (adjusted - started) + (perf_counter() - applied)
         return token_id
+
+    def _within_limit(
+        self, constraint: DrivenConstraint, token_id: int, row: NDArray[np.float32]
+    ) -> int:
+        """The token, or another one if the turn could not end in time behind it."""
+        constraint.fill(self._mask, self._left)
+        if self._mask[token_id // 32] >> (token_id % 32) & 1:
+            return token_id
+        self._turn.limit_decides()
+        apply_mask(row, self._mask)
+        return self._sampler.choose(row, index=len(self._turn.tokens))
 
     def generated(self, step: Iterable[int]) -> Generated:
         """The event of one step."""
@@ -259,7 +294,9 @@ class _Writer:
 
     def rest(self) -> Generated | None:
         """What was held back for a stop string that did not come."""
-        self._read(self._scanner.finish())
+        held = self._scanner.finish()
+        self._turn.unsettled = len(held)
+        self._read(held)
         return self.generated(()) if self._data else None
 
     def finished(self, reason: FinishReason, *, cached_tokens: int) -> Finished:
@@ -270,6 +307,7 @@ class _Writer:
 
     def _write(self, token_id: int) -> None:
         self._turn.tokens.append(token_id)
+        self._turn.reasoning_tokens += self._turn.is_reasoning
         self._sampler.accept(token_id)
         self._session.count()
         self._new_tokens += 1
@@ -285,7 +323,10 @@ class _Writer:
         if is_end or self._scanner.stopped:
             self.reason = "stop"
         elif self._left == 0:
-            self.reason = "length"
+            if self._extra and self._turn.is_in_call:
+                self._left, self._extra = self._extra, 0
+            else:
+                self.reason = "length"
 
     def _read(self, data: bytes) -> None:
         if data:

@@ -187,6 +187,8 @@ class _LoopTurn:
         """Whether the limit came in a call, after one, or in what may become the marker of one."""
         self.tokens = turn.tokens
         self.batches = turn.batches
+        self.reasoning_tokens = 0
+        self.unsettled = 0
         self.calls = _CallsRead()
 
     @property
@@ -216,6 +218,20 @@ class _LoopTurn:
     def constraint(self, vocabulary: Vocabulary) -> DrivenConstraint | None:
         return self._turn.constraint(vocabulary)
 
+    @property
+    def is_reasoning(self) -> bool:
+        return self._turn.is_reasoning
+
+    @property
+    def is_in_call(self) -> bool:
+        return self._turn.is_in_call
+
+    def end_of_reasoning(self, vocabulary: Vocabulary) -> Sequence[int]:
+        return self._turn.end_of_reasoning(vocabulary)
+
+    def limit_decides(self) -> None:
+        self._turn.limit_decides()
+
     def feed(self, data: bytes) -> Sequence[ReadEvent]:
         self._fed.append(data)
         return self._turn.feed(data)
@@ -223,6 +239,7 @@ class _LoopTurn:
     def finish(self, reason: FinishReason) -> Message:
         """The message. At a limit a second reader is closed, and that of the turn stays open."""
         if reason == "length":
+            self.unsettled = 0  # what a limit made an engine give out has been read, and stays so
             written = b"".join(self._fed)
             again = Reader(self._turn.grammar, nonce=self._nonce)
             again.feed(written)

@@ -32,6 +32,8 @@ class ResumePoint:
     """What a continued message had written; the end of `prompt`."""
     written: bytes
     """What the model wrote in this turn, as it was read."""
+    unsettled: int
+    """Bytes at its end that may still become a stop string."""
     tokens: tuple[int, ...]
     """The same as token ids; empty if the engine has none."""
     batches: tuple[tuple[int, int], ...]

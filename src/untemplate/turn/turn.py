@@ -67,6 +67,9 @@ class Turn:
         """How an engine evaluated prompt and turn, so that a resume can go on as it would have."""
         self.reasoning_tokens = 0
         """How many of `tokens` were written while the turn was reasoning; the engine counts."""
+        self.unsettled = 0
+        """Bytes at the end of what was fed that may still become a stop string, as an engine says
+        that had to give them out at a limit. A resume takes them back."""
         self.reader = Reader(grammar, nonce=nonce)
         self._nonce = nonce
         self._constraint: Constraint | None = None
@@ -195,6 +198,7 @@ class Turn:
             grammar=self.grammar,
             continued=self._continued,
             written=b"".join(self._fed),
+            unsettled=self.unsettled,
             tokens=tuple(self.tokens),
             batches=tuple(self.batches),
             reasoning_tokens=self.reasoning_tokens,
@@ -217,10 +221,12 @@ class Turn:
         turn.reasoning_tokens = point.reasoning_tokens
         turn._encoded = point.digest, point.prompt_tokens
         turn._continued = point.continued
-        turn._fed = [point.written]
+        settled = point.written[: len(point.written) - point.unsettled]
+        turn.unsettled = point.unsettled if point.tokens else 0
+        turn._fed = [settled if point.tokens else point.written]
         if not point.tokens:
             turn.prompt += point.written.decode("utf-8", "ignore")
-        turn.before = turn._read(point.continued + point.written)
+        turn.before = turn._read(point.continued + turn._fed[0])
         return turn
 
     def _read_again(self) -> Reader:

@@ -102,6 +102,8 @@ class LlamaEngine:
         stop: SequenceOf[str] = (),
         reuse: Reuse = "longest",
         close_at_limit: bool = False,
+        extend_tokens: int = 0,
+        reasoning_tokens: int | None = None,
         should_stop: ShouldStop = never,
     ) -> Generator[Event]:
         """Drives a turn, new or resumed, to its end.
@@ -113,6 +115,8 @@ class LlamaEngine:
             stop: texts that end the turn, beside those of the turn itself; they are not read.
             reuse: how much of a cache that is already there may be used.
             close_at_limit: let the constraint end the turn properly within `max_tokens`.
+            extend_tokens: how many more may be written if a call is open at `max_tokens`.
+            reasoning_tokens: after how many the reasoning is ended; None: it ends by itself.
             should_stop: polled at each token and during long evaluations; true ends the turn as
                 `cancelled`.
         """
@@ -122,6 +126,8 @@ class LlamaEngine:
             stop=tuple(stop),
             reuse=reuse,
             close_at_limit=close_at_limit,
+            extend_tokens=extend_tokens,
+            reasoning_tokens=reasoning_tokens,
             should_stop=should_stop,
         )
         session = _LlamaSession(self.vocabulary, self._context, self._pool, options, self._count)
