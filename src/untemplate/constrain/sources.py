@@ -39,7 +39,12 @@ class Sources:
     def _make(self, value: nodes.Value) -> Step:
         schemas = self._schemas.get(value.origin)
         if schemas is None:
-            schemas = Schemas(value.schema, origin=value.origin, open_objects=True)
+            schemas = Schemas(
+                value.schema,
+                origin=value.origin,
+                open_objects=True,
+                avoid=[text.decode() for text in value.until],
+            )
             self._schemas[value.origin] = schemas
         match value.encoding:
             case JsonText() as style:

@@ -12,9 +12,15 @@ call have no way to the end; with `parallel: false` the rules after one call hav
 
 Reading does not go by the choice: what a model wrote against it is still read and reported. The
 reader therefore takes `unrestricted()`, the same grammar under the choice `auto`.
+
+With a `response_schema` the turn is calls, or content that is one JSON value of the schema. Nothing
+follows the value but the end; its strings hold no marker, since readers take content as plain text:
+
+    content:0    -> Value(schema) end
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -26,6 +32,7 @@ from untemplate.dialect import (
     Dialect,
     Edge,
     Hole,
+    JsonText,
     Opening,
     Prompt,
     TextBlock,
@@ -33,10 +40,11 @@ from untemplate.dialect import (
 )
 from untemplate.errors import RequestError
 from untemplate.grammar import nodes
+from untemplate.grammar.answer import check_answer
 from untemplate.grammar.envelope import find_envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.grammar.nodes import Node
-from untemplate.message import Tool, ToolChoice
+from untemplate.message import JSON, Tool, ToolChoice
 
 if TYPE_CHECKING:
     from untemplate.grammar.export import Export
@@ -71,6 +79,8 @@ class Grammar:
     """All declared tools, whatever the choice."""
     choice: ToolChoice
     options: GrammarOptions
+    response_schema: JSON
+    """What the content has to be; None: free text."""
     key: str = field(repr=False)
     """Hash of all that the grammar was made from; equal keys mean equal grammars."""
 
@@ -81,7 +91,10 @@ class Grammar:
         return hash(self.key)
 
     def unrestricted(self) -> "Grammar":
-        """The same grammar as if any tool might be called any number of times, declared or not."""
+        """The same grammar as if any tool might be called any number of times, declared or not.
+
+        Its content is free text, whatever the schema of the response.
+        """
         if self.choice is _ANYTHING:
             return self
         return build_grammar(
@@ -120,6 +133,7 @@ def build_grammar(
     *,
     prompt: Prompt | None = None,
     options: GrammarOptions | None = None,
+    response_schema: JSON = None,
 ) -> Grammar:
     """The grammar of one turn of this dialect.
 
@@ -129,20 +143,26 @@ def build_grammar(
         choice: which of them may or must be called; default `auto`.
         prompt: which prompt the output goes on after; default the dialect's first.
         options: where JSON leaves a choice.
+        response_schema: JSON Schema of the content, where the turn is no call; default free text.
 
     Raises:
-        RequestError: the choice names no declared tool, or asks for a call without tools.
+        RequestError: the choice names no declared tool, or asks for a call without tools; or the
+            dialect has no place for an answer by a schema.
     """
     choice = choice or ToolChoice()
     options = options or GrammarOptions()
     prompt = prompt or dialect.prompts[0]
     allowed = _allowed(tools, choice)
-    builder = _Builder(dialect, allowed, choice)
+    builder = _Builder(dialect, allowed, choice, response_schema)
     start, rules = builder.build(prompt)
     asked = "anything" if choice is _ANYTHING else repr(choice)
-    parts = (dumps(dialect), repr(prompt), repr(tuple(tools)), asked, repr(options))
+    parts = [dumps(dialect), repr(prompt), repr(tuple(tools)), asked, repr(options)]
+    if response_schema is not None:
+        parts.append(json.dumps(response_schema))
     key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-    return Grammar(rules, start, dialect, prompt, tuple(tools), choice, options, key)
+    return Grammar(
+        rules, start, dialect, prompt, tuple(tools), choice, options, response_schema, key
+    )
 
 
 def _allowed(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Tool, ...]:
@@ -164,16 +184,25 @@ def _allowed(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Tool, ...]:
 class _Builder:
     """Unrolls the dialect's graph into rules, from the openings on."""
 
-    def __init__(self, dialect: Dialect, tools: tuple[Tool, ...], choice: ToolChoice) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        tools: tuple[Tool, ...],
+        choice: ToolChoice,
+        response_schema: JSON,
+    ) -> None:
         self._dialect = dialect
         self._tools = tools
         self._has_calls = bool(tools) or choice is _ANYTHING
         self._required = choice.mode == "required"
         limits = [m for m in (dialect.calls_max, None if choice.parallel else 1) if m is not None]
         self._most = min(limits, default=None)
+        self._schema = response_schema
         self._rules: dict[str, Node] = {}
 
     def build(self, prompt: Prompt) -> tuple[Node, Mapping[str, Node]]:
+        if self._schema is not None:
+            check_answer(self._dialect, () if self._required else self._tools, self._schema)
         openings = [o for o in prompt.openings if self._may_enter(o.block, 0)]
         if self._required:
             openings = [o for o in openings if not self._is_detour(o, openings)] or openings
@@ -196,9 +225,9 @@ class _Builder:
 
     def _may_enter(self, block: str, calls: int) -> bool:
         if block == END:
-            return calls > 0 or not self._required
+            return calls > 0 or not (self._required or self._schema is not None)
         if isinstance(self._dialect.blocks[block], TextBlock):
-            return True
+            return self._schema is None or not self._is_content(block) or calls == 0
         return self._has_calls and (self._most is None or calls < self._most)
 
     def _is_detour(self, opening: Opening, openings: Sequence[Opening]) -> bool:
@@ -231,14 +260,42 @@ class _Builder:
             call = nodes.Call(pattern, self._tools, find_envelope(pattern.pattern))
             after = nodes.Reference(f"after:{block}:{self._more(int(calls))}")
             return nodes.Sequence((call, after))
+        if self._schema is not None and pattern.kind == "content":
+            return self._answer(block)
         return self._text(pattern, block, int(calls))
+
+    def _answer(self, block: str) -> Node:
+        """Before any call: the JSON value and the end of the turn, or a call."""
+        options: list[Node] = []
+        if not self._required:
+            ends = [e.literal for e in self._dialect.edges_from(block) if e.target == END]
+            # White space beside content is soft.
+            ends += [e.lstrip() for e in ends]
+            value = nodes.Value(
+                self._schema,
+                JsonText(),
+                tuple(f for f in self._forbidden_in(block) if b'"' not in f),
+                "response_schema",
+            )
+            after = nodes.Choice(tuple(self._lead(e, "end") for e in dict.fromkeys(ends)))
+            options.append(nodes.Sequence((value, after)))
+        options += [
+            self._lead(e.literal, self._name(e.target, 0))
+            for e in self._edges(block, 0)
+            if not isinstance(self._dialect.blocks[e.target], TextBlock)
+        ]
+        return nodes.Choice(tuple(options))
 
     def _text(self, pattern: TextBlock, block: str, calls: int) -> Node:
         edges = self._edges(block, calls)
         exits = tuple(nodes.Exit(e.literal.encode(), self._name(e.target, calls)) for e in edges)
         triggers = tuple(t for i, e in enumerate(edges) for t in self._triggers(e, i))
-        forbidden = {f: None for e in self._dialect.edges_from(block) for f in self._forbidden(e)}
-        return nodes.Text(pattern.kind, exits, triggers, tuple(forbidden))
+        return nodes.Text(pattern.kind, exits, triggers, self._forbidden_in(block))
+
+    def _forbidden_in(self, block: str) -> tuple[bytes, ...]:
+        """What text of a block must not hold."""
+        edges = self._dialect.edges_from(block)
+        return tuple(dict.fromkeys(f for e in edges for f in self._forbidden(e)))
 
     def _openings_of(self, edge: Edge) -> Iterator[str]:
         """The literal text through which the edge leads up to its first hole or free text."""

@@ -153,7 +153,8 @@ class Value:
     schema: JSON
     encoding: Encoding
     until: tuple[bytes, ...] = ()
-    """What ends the value where the encoding itself doesn't say (`Raw`, `Escaped`)."""
+    """What ends the value where the encoding itself doesn't say (`Raw`, `Escaped`); in JSON that
+    is read as plain text: what its strings must not hold."""
     origin: str = ""
     """`tool NAME` or `response_schema`, for reports and errors."""
 

@@ -15,7 +15,8 @@ lists its properties and says nothing of others is *closed*, which is what peopl
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import cast
@@ -65,14 +66,31 @@ _KINDS: Mapping[str, Typed] = {
     "array": Typed(False, False, False, False, False, True, False),
     "object": Typed(False, False, False, False, False, False, True),
 }
+_AVOIDING = Place("avoiding")
+"""A schema beside those of the root: strings without what is to be avoided."""
+_SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+"""What stands for something else in an expression."""
 _IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "dependentSchemas")
 
 
 class Schemas:
     """One root schema and all that it refers to."""
 
-    def __init__(self, schema: JSON, *, origin: str, open_objects: bool = False) -> None:
+    def __init__(
+        self,
+        schema: JSON,
+        *,
+        origin: str,
+        open_objects: bool = False,
+        avoid: Sequence[str] = (),
+    ) -> None:
         """Checks the schema.
+
+        Args:
+            schema: the root.
+            origin: whose it is, for errors.
+            open_objects: whether objects that list properties take others too.
+            avoid: texts that no string and no key of a value may hold.
 
         Raises:
             SchemaError: it is not a valid schema; names origin and pointer.
@@ -86,6 +104,11 @@ class Schemas:
         self._anchors: dict[str, str] = {}
         self._index(schema, "#", "")
         self._typed: dict[Schema, Typed] = {}
+        self._everywhere = ANYTHING
+        if avoid:
+            found = Pattern("|".join(_SYNTAX.sub(r"\\\g<0>", text) for text in avoid))
+            self._everywhere = replace(ANYTHING, string=neg(found), object=Keys(_AVOIDING))
+            self._typed[_AVOIDING] = self._everywhere
         self._written: dict[Place, Typed] = {}
         self._open: list[Place] = []
 
@@ -113,7 +136,7 @@ class Schemas:
             substitute(goal, lambda leaf, n=n: self.typed(leaf).parts[n])
             for n in range(len(ANYTHING.parts))
         ]
-        return Typed(*parts)
+        return all_of(Typed(*parts), self._everywhere)
 
     # ------------------------------------------------------------------------ places and references
 
