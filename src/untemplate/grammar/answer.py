@@ -15,7 +15,10 @@ from untemplate.errors import RequestError
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.message import JSON, Tool
 
-__all__ = ["check_answer"]
+__all__ = ["ANSWER", "check_answer"]
+
+ANSWER = "response_schema"
+"""Origin of the value that answers."""
 
 _FIRST = {
     "object": "{", "array": "[", "string": '"', "number": "-0123456789", "integer": "-0123456789",
@@ -30,14 +33,14 @@ def check_answer(dialect: Dialect, tools: Sequence[Tool], schema: JSON) -> None:
         RequestError: the dialect has no content that ends a turn, or its calls begin like values.
     """
     if not any(_is_content(dialect, e.source) and e.target == END for e in dialect.edges):
-        raise RequestError("this dialect has no content to answer in", place="response_schema")
+        raise RequestError("this dialect has no content to answer in", place=ANSWER)
     first = tuple(_first_characters(schema))
     # A marker is a token of its own, or the constraint refuses it in that vocabulary.
     if any(t.startswith(first) and not _is_marked(t) for t in _beginnings(dialect, tools)):
         raise RequestError(
             "calls of this dialect begin like JSON, so an answer can't be told from one; "
             'ask with tool_choice "none" or "required"',
-            place="response_schema",
+            place=ANSWER,
         )
 
 

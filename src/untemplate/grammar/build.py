@@ -40,7 +40,7 @@ from untemplate.dialect import (
 )
 from untemplate.errors import RequestError
 from untemplate.grammar import nodes
-from untemplate.grammar.answer import check_answer
+from untemplate.grammar.answer import ANSWER, check_answer
 from untemplate.grammar.envelope import find_envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.grammar.nodes import Node
@@ -275,7 +275,7 @@ class _Builder:
                 self._schema,
                 JsonText(),
                 tuple(f for f in self._forbidden_in(block) if b'"' not in f),
-                "response_schema",
+                ANSWER,
             )
             after = nodes.Choice(tuple(self._lead(e, "end") for e in dict.fromkeys(ends)))
             options.append(nodes.Sequence((value, after)))

@@ -28,6 +28,7 @@ from untemplate.dialect import (
     Written,
 )
 from untemplate.grammar import nodes
+from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.export.book import RuleBook
 from untemplate.grammar.export.cases import Case, cases
 from untemplate.grammar.export.json_values import JsonValues, place_of
@@ -73,9 +74,12 @@ class ValueWriter:
 
     def value(self, node: nodes.Value) -> Node:
         """The value that stands at one place of the turn."""
-        open_objects = self.book.options.open_objects
+        is_answer = node.origin == ANSWER
+        open_objects = is_answer or self.book.options.open_objects
         schemas = Schemas(node.schema, origin=node.origin, open_objects=open_objects)
         closer = node.until[0].decode() if node.until else ""
+        if is_answer and node.until:
+            self.book.notes.add(ANSWER, "#", "wider", "strings may hold markers of the dialect")
         typed = schemas.typed(schemas.root)
         return _Writer(self, schemas).typed(typed, node.encoding, _Setting({}, closer, "#"))
 
