@@ -89,6 +89,6 @@ def _envelope(before: str, value: object, after: str) -> Envelope | None:
         after=after,
         arguments=found[Hole.ARGUMENTS],
         name=found.get(Hole.NAME, ()),
-        id=found.get(Hole.ID),
+        id=found.get(Hole.ID, found.get(Hole.INDEX)),
         fixed=tuple(fixed),
     )

@@ -85,7 +85,8 @@ def _loop_of_pairs(write: Write, *, outermost: bool) -> Pairs:
     last = text[b:end].replace(_SECOND, KEY_IN_LITERAL).replace(two, "")
     if not unit.startswith(last):
         raise Obstacle("two arguments of one call are written in different ways")
-    loop = cut_loop(text[:a], unit[len(last) :], text[end:])
+    inside = text[text.rindex(two) + len(two) : end]
+    loop = cut_loop(text[:a], unit[len(last) :], text[end:], inside=inside)
     head, tail, none = loop.head, loop.tail, zero
     if outermost:  # what a call without arguments has too belongs to the call
         left = common_prefix(zero, head)

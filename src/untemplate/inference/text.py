@@ -75,16 +75,27 @@ def cut_loop(
     after: str,
     more_before: Iterable[str] = (),
     more_after: Iterable[str] = (),
+    inside: str = "",
 ) -> Loop:
     """Cut what stands before the first item, between two, and after the last.
 
-    What might belong to the item on either side goes to the one that it closes. `more_before` and
-    `more_after` are further contexts of the same loop.
+    What might belong to the item on either side goes to the one that it closes, but for a text that
+    begins every marker here: that opens. `more_before` and `more_after` are further contexts of the
+    same loop, `inside` is what of an item stands behind its value already.
     """
-    close = whole_prefix(after, len(common_prefix(joint, after, *more_after)))
-    rest = joint[len(close) :]
-    opening = whole_suffix(before, len(common_suffix(before, rest, *more_before)))
-    separator = rest[: len(rest) - len(opening)]
+    befores, afters = (before, *more_before), (after, *more_after)
+    close = whole_prefix(after, len(common_prefix(joint, *afters)))
+    opening = whole_suffix(before, len(common_suffix(joint, *befores)))
+    shared = joint[len(joint) - len(opening) : len(close)].strip()
+    if shared and (inside + joint).lstrip().startswith(shared):
+        rest = joint[: len(joint) - len(opening)]
+        close = whole_prefix(after, len(common_prefix(rest, *afters)))
+    else:
+        opening = whole_suffix(before, len(common_suffix(joint[len(close) :], *befores)))
     return Loop(
-        before[: len(before) - len(opening)], opening, separator, close, after[len(close) :]
+        before[: len(before) - len(opening)],
+        opening,
+        joint[len(close) : len(joint) - len(opening)],
+        close,
+        after[len(close) :],
     )
