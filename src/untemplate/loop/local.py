@@ -9,15 +9,14 @@ with in place: the turn keeps its token ids, and its reader stays open. Own turn
 they were written (`replay`).
 """
 
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from untemplate.engines.engine import Engine
 from untemplate.engines.events import (
     DrivenConstraint,
-    DrivenTurn,
-    Event,
     Finished,
     Generated,
     Prompted,
@@ -34,21 +33,7 @@ from untemplate.reader import Event as ReadEvent
 from untemplate.turn import Turn
 from untemplate.vocabulary import Vocabulary
 
-__all__ = ["Engine", "LocalModel", "Template"]
-
-
-class Engine(Protocol):
-    """What the loop asks of an engine; called in threads, several at once."""
-
-    def generate(
-        self,
-        turn: DrivenTurn,
-        *,
-        max_tokens: int | None = None,
-        sampling: Sampling | None = None,
-        stop: Sequence[str] = (),
-        should_stop: ShouldStop = ...,
-    ) -> Generator[Event]: ...
+__all__ = ["LocalModel", "Template"]
 
 
 class Template(Renders, Protocol):

@@ -17,11 +17,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from untemplate.engines.engine import Engine
 from untemplate.server.chat import ChatEndpoint
 from untemplate.server.edge import LOCAL_ORIGIN, Edge
 from untemplate.server.failures import HANDLERS, Refused
 from untemplate.server.runs import Runs
-from untemplate.server.served import Engine, Served
+from untemplate.server.served import Served
 from untemplate.server.settings import Settings
 from untemplate.turn import ChatTemplate
 from untemplate.wire.openai.failure import Failure

@@ -1,28 +1,12 @@
 """What a server serves: one engine with one template under one name."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from untemplate.engines.events import DrivenTurn, Event, ShouldStop
-from untemplate.engines.sampling import Sampling
+from untemplate.engines.engine import Engine
 from untemplate.turn import ChatTemplate
 
-__all__ = ["Engine", "Served"]
-
-
-class Engine(Protocol):
-    """What the server asks of an engine; called in threads, several at once."""
-
-    def generate(
-        self,
-        turn: DrivenTurn,
-        *,
-        max_tokens: int | None = None,
-        sampling: Sampling | None = None,
-        stop: Sequence[str] = (),
-        should_stop: ShouldStop = ...,
-    ) -> Generator[Event]: ...
+__all__ = ["Served"]
 
 
 @dataclass(frozen=True, slots=True)
