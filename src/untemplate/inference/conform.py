@@ -238,7 +238,7 @@ def read_input(case: Case, grammar: Grammar, lead: str = "", *, piece: int = 0) 
     """
     data = case.input.encode("utf-8", "surrogatepass")
     reason: FinishReason = "length" if case.is_partial else "stop"
-    reader = Reader(grammar, nonce=case.id, any_tool=case.tools is None)
+    reader = Reader(grammar, nonce=case.id)
     events = list(reader.feed(lead.encode())) if lead else []
     for at in range(0, len(data), piece or max(1, len(data))):
         events += reader.feed(data[at : at + (piece or len(data))])
@@ -466,7 +466,7 @@ def _ends_alike(prompt: str, wanted: str) -> bool:
 
 def is_read_whole(case: Case, grammar: Grammar, text: str) -> bool:
     """Whether the grammar takes a text in its lenient sense: as a turn of complete calls."""
-    reader = Reader(grammar, nonce=case.id, any_tool=case.tools is None)
+    reader = Reader(grammar, nonce=case.id)
     reader.feed(text.encode("utf-8", "surrogatepass"))
     message = reader.finish("stop")
     return message.end == "complete" and all(
