@@ -4,7 +4,7 @@ import gzip
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ from tests.grammar.peer_llguidance import LarkEngine
 from tests.grammar.peer_xgrammar import EbnfEngine
 
 from untemplate.constrain import compile_grammar
-from untemplate.dialect import Hole
-from untemplate.grammar import GrammarOptions, build_grammar
+from untemplate.dialect import CallBlock, Hole, fill
+from untemplate.grammar import GrammarOptions, build_grammar, nodes
 from untemplate.message import Tool, ToolChoice
 from untemplate.vocabulary import byte_vocabulary
 
@@ -138,11 +138,14 @@ def check(grammar, notation, *, texts, changes, seed=0):
                 assert ours.accepts(text) == theirs.accepts(text), text
 
 
-def bfcl_tools():
+def bfcl_entries():
     path = corpus_dir() / "schemas/bfcl.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        entries = [json.loads(line) for line in lines]
-    return [Tool(e["name"], parameters=e["schema"]) for e in entries]
+        return [json.loads(line) for line in lines]
+
+
+def bfcl_tools():
+    return [Tool(e["name"], parameters=e["schema"]) for e in bfcl_entries()]
 
 
 def some_tools(seed):
@@ -162,6 +165,36 @@ def test_law_11_one_language(name, notation):
 
 def templates():
     return sorted(p.stem for p in (corpus_dir() / "templates").glob("*.jinja"))
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("notation", ENGINES)
+def test_what_templates_write_is_in_the_exports(notation):
+    from untemplate.inference import analyse
+    from untemplate.template import CompiledTemplate
+
+    for number, name in enumerate(templates()):
+        template = CompiledTemplate(template_source(name), bos_token="<s>", eos_token="</s>")
+        dialect = analyse(template).dialect
+        for entry in random.Random(number).sample(bfcl_entries(), 6):
+            tool = Tool(entry["name"], parameters=entry["schema"])
+            for block in dialect.blocks.values():
+                if isinstance(block, CallBlock) and not getattr(block.arguments, "sort_keys", 0):
+                    check_written(build_grammar(dialect, [tool]), block, entry, notation)
+
+
+def check_written(grammar, block, entry, notation):
+    """Compares calls as the template writes them to the export of a turn that is just the call."""
+    call = nodes.Call(block, grammar.tools, None)
+    start = nodes.Sequence((call, nodes.Reference("end")))
+    alone = replace(grammar, start=start, rules={"end": grammar.rules["end"]})
+    with ENGINES[notation](getattr(alone, notation)().text) as engine:
+        for data in [test["data"] for test in entry["tests"] if test["valid"]][:3]:
+            order = [k for k in entry["schema"].get("properties", {}) if k in data]
+            arguments = block.arguments.write({k: data[k] for k in order})
+            holes = {Hole.NAME: entry["name"], Hole.ID: "abc12345", Hole.INDEX: "0"}
+            text = fill(block.pattern, {**holes, Hole.ARGUMENTS: arguments})
+            assert engine.accepts(text.encode()), text
 
 
 @pytest.mark.laws

@@ -13,6 +13,7 @@ out and noted: an export is wider than the grammar, never narrower, but for the 
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from untemplate.grammar.export.apart import apart_in
 from untemplate.grammar.export.book import RuleBook
 from untemplate.grammar.export.cases import Case, cases
 from untemplate.grammar.export.listing import listed, positional
@@ -42,6 +43,7 @@ class JsonValues:
         self._book = book
         self._schemas = schemas
         self._notation = notation
+        self._apart = apart_in(schemas)
         self._known: dict[Typed, Node] = {}
 
     def value(self, goal: Formula, at: str) -> Node:
@@ -62,10 +64,13 @@ class JsonValues:
     def _kinds(self, typed: Typed, at: str) -> Node:
         wider = self._wider(at)
         return choice(
-            *(self._object(c, at) for c in cases(typed.object, wider)),
-            *(self._array(c, at) for c in cases(typed.array, wider)),
-            *(self._string(c, at) for c in cases(typed.string, wider)),
-            *(number_text(c, self._notation, wider) for c in cases(typed.number, wider)),
+            *(self._object(c, at) for c in cases(typed.object, wider, self._apart)),
+            *(self._array(c, at) for c in cases(typed.array, wider, self._apart)),
+            *(self._string(c, at) for c in cases(typed.string, wider, self._apart)),
+            *(
+                number_text(c, self._notation, wider)
+                for c in cases(typed.number, wider, self._apart)
+            ),
             *(
                 self._notation.word(word)
                 for word, formula in ((True, typed.true), (False, typed.false), (None, typed.null))

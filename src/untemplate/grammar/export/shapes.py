@@ -27,7 +27,7 @@ from untemplate.grammar.schema_atoms import (
 )
 from untemplate.grammar.schema_formula import All, Formula, Not, conj, disj
 
-__all__ = ["ArrayShape", "Member", "ObjectShape", "Other", "array_shape", "object_shape"]
+__all__ = ["ArrayShape", "Member", "ObjectShape", "Other", "array_shape", "goal_of", "object_shape"]
 
 Wider = Callable[[str], None]
 
@@ -130,7 +130,8 @@ def object_shape(case: Case, schemas: Schemas, wider: Wider) -> ObjectShape:
         others = ()
     barred |= {k for k in keys if not is_string(names, k, wider)}
     members = tuple(
-        Member(k, False if k in barred else _goal(k, properties, wider), k in needed) for k in keys
+        Member(k, False if k in barred else goal_of(k, properties, wider), k in needed)
+        for k in keys
     )
     return ObjectShape(members, others, least, most)
 
@@ -140,7 +141,7 @@ def _smallest(sizes: Iterable[Size]) -> tuple[int, int | None]:
     return least, min((s.most for s in sizes if s.most is not None), default=None)
 
 
-def _goal(key: str, properties: Iterable[Properties], wider: Wider) -> Formula:
+def goal_of(key: str, properties: Iterable[Properties], wider: Wider) -> Formula:
     """What the value of a key is by all `Properties` together."""
     parts: list[Formula] = []
     for one in properties:
