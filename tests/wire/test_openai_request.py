@@ -98,9 +98,22 @@ def test_every_field():
         ),
         ({"logprobs": True}, "logprobs: not supported; leave it out"),
         (
-            {"response_format": {"type": "json_object"}},
-            "response_format: only text; declare a tool and require it for JSON by a schema",
+            {"response_format": {"type": "grammar"}},
+            'response_format.type: expected "text", "json_object" or "json_schema"',
         ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": []}}},
+            "response_format.json_schema.schema: expected an object, not a list",
+        ),
+        (
+            {"response_format": {"type": "json_schema"}},
+            "response_format.json_schema: expected an object, not null",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"strict": 1}}},
+            "response_format.json_schema.strict: expected true or false",
+        ),
+        ({"response_format": "json"}, "response_format: expected an object, not a string"),
         ({"messages": [{"role": 1}]}, "messages[0].role: expected a string, not a number"),
         ({"tools": "ping"}, "tools: expected a list, not a string"),
     ],

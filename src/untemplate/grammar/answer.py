@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from untemplate.dialect import END, CallBlock, Dialect, Hole, TextBlock
 from untemplate.errors import RequestError
 from untemplate.grammar.marks import is_distinctive, marks
+from untemplate.grammar.schema import Schemas
 from untemplate.message import JSON, Tool
 
 __all__ = ["ANSWER", "check_answer"]
@@ -30,8 +31,10 @@ def check_answer(dialect: Dialect, tools: Sequence[Tool], schema: JSON) -> None:
     """Checks that content may be a value of the schema, beside calls of these tools.
 
     Raises:
+        SchemaError: the schema is not valid.
         RequestError: the dialect has no content that ends a turn, or its calls begin like values.
     """
+    Schemas(schema, origin=ANSWER)
     if not any(_is_content(dialect, e.source) and e.target == END for e in dialect.edges):
         raise RequestError("this dialect has no content to answer in", place=ANSWER)
     first = tuple(_first_characters(schema))

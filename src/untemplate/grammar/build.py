@@ -144,10 +144,12 @@ def build_grammar(
         prompt: which prompt the output goes on after; default the dialect's first.
         options: where JSON leaves a choice.
         response_schema: JSON Schema of the content, where the turn is no call; default free text.
+            Objects that say nothing of other keys take them.
 
     Raises:
         RequestError: the choice names no declared tool, or asks for a call without tools; or the
             dialect has no place for an answer by a schema.
+        SchemaError: `response_schema` is not a valid schema.
     """
     choice = choice or ToolChoice()
     options = options or GrammarOptions()

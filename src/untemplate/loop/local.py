@@ -23,7 +23,7 @@ from untemplate.engines.events import (
     ShouldStop,
 )
 from untemplate.engines.sampling import Sampling
-from untemplate.errors import EngineError
+from untemplate.errors import EngineError, RequestError
 from untemplate.loop.model import ModelItem, Reply, Request
 from untemplate.loop.replay import Renders, Replays, Seam, end_text
 from untemplate.loop.stream import in_thread
@@ -45,6 +45,7 @@ class Template(Renders, Protocol):
         *,
         tools: Sequence[Tool] = (),
         tool_choice: ToolChoice | None = None,
+        response_schema: JSON = None,
         nonce: str = "",
         variables: Mapping[str, JSON] | None = None,
     ) -> Turn: ...
@@ -110,14 +111,24 @@ class LocalModel:
     def _turn(self, request: Request) -> "_LoopTurn":
         if isinstance(request.resume, _LoopTurn):
             return request.resume
-        turn = self._template.turn(
+        try:
+            turn = self._begun(request, request.output_schema)
+        except RequestError as error:
+            if error.place != "response_schema":
+                raise
+            # The dialect can't tell an answer from a call; the loop checks every answer anyway.
+            turn = self._begun(request, None)
+        return _LoopTurn(turn, self._replays.seam(request, turn), request.nonce)
+
+    def _begun(self, request: Request, response_schema: JSON) -> Turn:
+        return self._template.turn(
             request.messages,
             tools=request.tools,
             tool_choice=request.choice,
+            response_schema=response_schema,
             nonce=request.nonce,
             variables=self._variables,
         )
-        return _LoopTurn(turn, self._replays.seam(request, turn), request.nonce)
 
 
 @dataclass(slots=True)

@@ -106,6 +106,7 @@ class ChatEndpoint:
                 request.messages,
                 tools=request.tools,
                 tool_choice=request.choice,
+                response_schema=request.response_schema,
                 add_generation_prompt=not request.continue_final_message,
                 continue_final_message=request.continue_final_message,
                 nonce=nonce,

@@ -124,6 +124,7 @@ class _Template:
         *,
         tools: Sequence[Tool] = (),
         tool_choice: ToolChoice | None = None,
+        response_schema: JSON = None,  # noqa: ARG002 - a script writes what it wants
         nonce: str = "",
         variables: Mapping[str, JSON] | None = None,  # noqa: ARG002
     ) -> Turn:

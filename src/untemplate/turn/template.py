@@ -115,6 +115,7 @@ class ChatTemplate:
         tools: Sequence[Tool] = (),
         shown: Sequence[Tool] | None = None,
         tool_choice: ToolChoice | None = None,
+        response_schema: JSON = None,
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
         options: GrammarOptions | None = None,
@@ -131,6 +132,8 @@ class ChatTemplate:
             shown: the same tools as the prompt describes them; `Plan.shown`. Default as they are.
             tool_choice: which of them it may or must call. The default is any; without tools it
                 is none, and what looks like a call is content.
+            response_schema: JSON Schema of the content, where the turn is no call. An object that
+                says nothing of other keys takes them. The default is free text.
             add_generation_prompt: whether to open the model's turn at the end.
             continue_final_message: whether the last message is an assistant's that is to go on.
             options: how wide the grammar is where JSON leaves a choice.
@@ -139,9 +142,10 @@ class ChatTemplate:
             variables: what else the template reads, as `enable_thinking`.
 
         Raises:
-            RequestError: messages, tools or the choice are wrong.
+            RequestError: messages, tools or the choice are wrong, or an answer by a schema can't
+                be told from a call.
             TemplateError: the template refuses the conversation.
-            SchemaError: the parameters of a tool are not a valid schema.
+            SchemaError: the response's schema, or the parameters of a tool, are not valid.
         """
         messages = _checked(messages)
         tool_choice = tool_choice or ToolChoice("auto" if tools else "none")
@@ -173,7 +177,12 @@ class ChatTemplate:
         text = render(()).text
         prompt = self._prompt_of(text, messages, variables)
         grammar = build_grammar(
-            self.dialect, tuple(tools), tool_choice, prompt=prompt, options=options
+            self.dialect,
+            tuple(tools),
+            tool_choice,
+            prompt=prompt,
+            options=options,
+            response_schema=response_schema,
         )
         return Turn(
             text,

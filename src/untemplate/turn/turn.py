@@ -114,14 +114,16 @@ class Turn:
         The compiled grammar is cached and shared; the constraint is this turn's own and stays the
         same, so a turn that is driven again goes on where it stopped.
         """
-        if self._constraint is None and self.grammar.tools:
+        asks = bool(self.grammar.tools) or self.grammar.response_schema is not None
+        if self._constraint is None and asks:
             from untemplate.constrain import compile_grammar  # noqa: PLC0415  numpy is heavy
 
             constraint = compile_grammar(self.grammar, vocabulary).constraint()
             is_allowed = not self._continued or constraint.feed(self._continued)
             if not is_allowed or not all(map(constraint.advance, self.tokens)):
                 raise RequestError(
-                    "what is to be continued is not what tools and tool_choice allow",
+                    "what is to be continued is not what tools and tool_choice allow, or the "
+                    "response's schema",
                     place="continue_final_message",
                 )
             self._constraint = constraint

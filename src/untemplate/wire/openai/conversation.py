@@ -16,7 +16,13 @@ from dataclasses import replace
 from untemplate.errors import RequestError
 from untemplate.message import JSON, Tool, ToolChoice
 
-__all__ = ["read_messages", "read_tool_choice", "read_tools", "read_variables"]
+__all__ = [
+    "read_messages",
+    "read_response_format",
+    "read_tool_choice",
+    "read_tools",
+    "read_variables",
+]
 
 _RESERVED = frozenset(
     {
@@ -84,6 +90,33 @@ def read_tool_choice(
                 'expected "auto", "none", "required" or {"type": "function", "function": {"name":'
                 " ...}}",
                 place=place,
+            )
+
+
+def read_response_format(value: JSON, *, place: str = "response_format") -> JSON:
+    """The schema of the answer; None is text. It is checked where it is used.
+
+    `json_object` takes a schema as well, as llama.cpp does.
+    """
+    if value is None:
+        return None
+    form = _object(value, place)
+    match form.get("type"):
+        case "text":
+            return None
+        case "json_object":
+            return _object(form.get("schema", {"type": "object"}), f"{place}.schema")
+        case "json_schema":
+            inner = f"{place}.json_schema"
+            described = _object(form.get("json_schema"), inner)
+            if not isinstance(described.get("name"), str | None):
+                raise RequestError("expected a string", place=f"{inner}.name")
+            if not isinstance(described.get("strict"), bool | None):
+                raise RequestError("expected true or false", place=f"{inner}.strict")
+            return _object(described.get("schema", {}), f"{inner}.schema")
+        case _:
+            raise RequestError(
+                'expected "text", "json_object" or "json_schema"', place=f"{place}.type"
             )
 
 

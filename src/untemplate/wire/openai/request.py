@@ -21,6 +21,7 @@ from untemplate.errors import RequestError
 from untemplate.message import JSON, Tool, ToolChoice
 from untemplate.wire.openai.conversation import (
     read_messages,
+    read_response_format,
     read_tool_choice,
     read_tools,
     read_variables,
@@ -66,6 +67,8 @@ class ChatRequest:
     model: str | None = None
     tools: tuple[Tool, ...] = ()
     choice: ToolChoice = field(default_factory=lambda: ToolChoice("none"))
+    response_schema: JSON = None
+    """JSON Schema of the answer; None: text."""
     sampling: Sampling = Sampling()
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
@@ -140,7 +143,8 @@ def decode_request(body: bytes) -> ChatRequest:
         raise RequestError(f"the body is not JSON: {error}") from None
     except RecursionError:
         raise _too_deep() from None
-    _check_depth(body, [read.messages, read.tools, read.tool_choice, read.chat_template_kwargs])
+    nested = [read.messages, read.tools, read.tool_choice, read.response_format]
+    _check_depth(body, [*nested, read.chat_template_kwargs])
     _check_supported(read)
     tools = read_tools(read.tools)
     # Without tools the default is none: what then looks like a call is content.
@@ -150,6 +154,7 @@ def decode_request(body: bytes) -> ChatRequest:
         model=read.model or None,
         tools=tools,
         choice=read_tool_choice(asked, parallel=read.parallel_tool_calls is not False),
+        response_schema=read_response_format(read.response_format),
         sampling=_sampling(read),
         max_tokens=read.max_completion_tokens or read.max_tokens,
         stop=(read.stop,) if isinstance(read.stop, str) else tuple(read.stop or ()),
@@ -196,10 +201,6 @@ def _check_supported(read: _Body) -> None:
             raise RequestError(reason, place=name)
     if read.n not in (None, 1):
         raise RequestError("one answer per request: send n requests instead", place="n")
-    if read.response_format not in (None, {"type": "text"}):
-        raise RequestError(
-            "only text; declare a tool and require it for JSON by a schema", place="response_format"
-        )
 
 
 def _sampling(read: _Body) -> Sampling:
