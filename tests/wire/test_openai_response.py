@@ -1,7 +1,8 @@
 import json
+from dataclasses import replace
 
 from untemplate.message import CallDelta, Delta, Diagnostic, Message, ToolCall, Usage
-from untemplate.wire.openai.response import AnswerWriter, ModelCard, encode_models
+from untemplate.wire.openai.response import AnswerNotes, AnswerWriter, ModelCard, encode_models
 
 CUT = ToolCall(
     index=0,
@@ -75,6 +76,7 @@ def test_a_cut_call_says_what_is_cut():
                     "state": "cut",
                     "closing": "}",
                     "arguments_state": {"/to": "complete", "/amount": "cut"},
+                    "cut_path": "/amount",
                     "ambiguous": ["/to"],
                     "written_id": "0",
                 },
@@ -138,6 +140,7 @@ def test_the_last_chunk_has_the_notes_on_all_calls():
                         "state": "cut",
                         "closing": "}",
                         "arguments_state": {"/to": "complete", "/amount": "cut"},
+                        "cut_path": "/amount",
                         "ambiguous": ["/to"],
                         "written_id": "0",
                     }
@@ -145,6 +148,39 @@ def test_the_last_chunk_has_the_notes_on_all_calls():
             },
         }
     ]
+
+
+def test_a_cut_answer_says_how_to_go_on_with_it():
+    message = Message(tool_calls=(CUT,), end="cut", finish_reason="length", raw="<call>")
+    notes = AnswerNotes(resume="resume_1", warnings=("too few",), dropped=("messages[0]: old",))
+    choice = json.loads(writer().completion(message, Usage(), notes=notes))["choices"][0]
+    assert choice["message"]["untemplate"] == {"raw": "<call>", "resume": "resume_1"}
+    assert choice["untemplate"]["warnings"] == ["too few"]
+    assert choice["untemplate"]["dropped"] == ["messages[0]: old"]
+    last = json.loads(writer().last(message, notes))["choices"][0]["untemplate"]
+    assert (last["raw"], last["resume"]) == ("<call>", "resume_1")
+    whole = replace(message, end="complete", finish_reason="stop")
+    choice = json.loads(writer().completion(whole, Usage(), notes=AnswerNotes(resumed="exact")))
+    assert "untemplate" not in choice["choices"][0]["message"]
+    assert choice["choices"][0]["untemplate"]["resumed"] == "exact"
+
+
+def test_what_the_limit_wrote_is_named():
+    states = {"/a": "complete", "/b/1": "cut", "/c": "forced", "/d": "defaulted", "/e": "missing"}
+    call = replace(CUT, state="forced", closing="", arguments_state=states)
+    message = Message(tool_calls=(call,), end="forced", finish_reason="length")
+    choice = json.loads(writer().completion(message, Usage()))["choices"][0]
+    notes = choice["message"]["tool_calls"][0]["untemplate"]
+    assert choice["finish_reason"] == "length"
+    assert notes["state"] == "forced"
+    assert (notes["cut_path"], notes["forced"]) == ("/b/1", ["/c"])
+    assert (notes["defaulted"], notes["missing"]) == (["/d"], ["/e"])
+
+
+def test_a_call_that_was_left_open_is_none_to_be_run():
+    message = Message(tool_calls=(CUT,), end="cut", finish_reason="stop")
+    choice = json.loads(writer().completion(message, Usage()))["choices"][0]
+    assert choice["finish_reason"] == "stop"
 
 
 def test_the_finish_reason_is_length_or_tells_of_calls():

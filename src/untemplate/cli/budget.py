@@ -1,4 +1,4 @@
-"""`untemplate budget`: where the tokens of a request go, what is dropped to fit, what its calls take.
+"""`untemplate budget`: where the tokens of a request go, what is dropped, what its calls take.
 
     $ untemplate budget --model smollm2 --context 4096 < request.json
     template             30  what stands around any message

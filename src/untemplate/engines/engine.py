@@ -25,6 +25,9 @@ class Engine(Protocol):
         max_tokens: int | None = None,
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
+        close_at_limit: bool = False,
+        extend_tokens: int = 0,
+        reasoning_tokens: int | None = None,
         should_stop: ShouldStop = ...,
     ) -> Generator[Event]:
         """The events of a turn, the last of them `Finished`. Leaving early is safe.
@@ -34,6 +37,9 @@ class Engine(Protocol):
             max_tokens: how many more tokens may be written; None: as many as the context holds.
             sampling: how they are chosen.
             stop: texts that end the turn, beside those of the turn itself.
+            close_at_limit: let the constraint end the turn properly within `max_tokens`.
+            extend_tokens: how many more may be written if a call is open at `max_tokens`.
+            reasoning_tokens: after how many the reasoning is ended; None: it ends by itself.
             should_stop: polled between tokens; the turn then ends as `cancelled`.
         """
         ...

@@ -49,7 +49,15 @@ def create_app(
         settings: limits and intervals.
     """
     settings = settings or Settings()
-    served = Served(engine, template, model, int(time.time()), meta or {})
+    served = Served(
+        engine,
+        template,
+        model,
+        int(time.time()),
+        meta or {},
+        vocabulary=getattr(engine, "vocabulary", None),
+        context_tokens=getattr(engine, "context_tokens", None),
+    )
     runs = Runs(limit=settings.requests, retry_after_s=settings.retry_after_s)
     card = ModelCard(
         id=model,

@@ -13,23 +13,20 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from datetime import datetime
 from typing import assert_never
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from untemplate.engines.events import Finished, Generated, Prompted
-from untemplate.engines.sampling import Sampling
 from untemplate.errors import UntemplateError
 from untemplate.message import Delta
-from untemplate.reader import deltas
 from untemplate.server.body import read_body, while_connected
 from untemplate.server.failures import Refused
+from untemplate.server.points import Points
 from untemplate.server.runs import Run, Runs
 from untemplate.server.served import Served
 from untemplate.server.settings import Settings
+from untemplate.server.work import Begun, Ended, News, work
 from untemplate.wire import sse
 from untemplate.wire.openai.failure import INTERNAL, Failure, failure_of
 from untemplate.wire.openai.request import ChatRequest, decode_request
@@ -48,17 +45,6 @@ _STREAM_HEADERS = [
 _log = logging.getLogger("untemplate.server")
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """The prompt is in; `before` is what a message to be continued had already said."""
-
-    before: list[Delta]
-
-
-News = _Begun | Delta | Finished
-"""What comes out of the thread."""
-
-
 class ChatEndpoint:
     """An ASGI application of one address."""
 
@@ -66,6 +52,7 @@ class ChatEndpoint:
         self._served = served
         self._runs = runs
         self._settings = settings
+        self._points = Points(most=settings.resume_points, age_s=settings.resume_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read_body(receive, limit=self._settings.body_bytes)
@@ -99,39 +86,7 @@ class ChatEndpoint:
     def _work(
         self, request: ChatRequest, nonce: str
     ) -> Callable[[Callable[[], bool]], Iterator[News]]:
-        """The work of the thread."""
-
-        def work(should_stop: Callable[[], bool]) -> Iterator[News]:
-            turn = self._served.template.turn(
-                request.messages,
-                tools=request.tools,
-                tool_choice=request.choice,
-                response_schema=request.response_schema,
-                add_generation_prompt=not request.continue_final_message,
-                continue_final_message=request.continue_final_message,
-                nonce=nonce,
-                now=datetime.now().astimezone(),
-                variables=request.variables,
-            )
-            events = self._served.engine.generate(
-                turn,
-                max_tokens=request.max_tokens,
-                sampling=_sampling(request),
-                stop=request.stop,
-                should_stop=should_stop,
-            )
-            for event in events:
-                match event:
-                    case Prompted():
-                        yield _Begun(deltas(turn.before))
-                    case Generated():
-                        yield from deltas(event.events)
-                    case Finished():
-                        yield event
-                    case _:
-                        assert_never(event)
-
-        return work
+        return lambda should_stop: work(self._served, self._points, request, nonce, should_stop)
 
     async def _complete(
         self, writer: AnswerWriter, run: Run[News], scope: Scope, receive: Receive, send: Send
@@ -139,11 +94,11 @@ class ChatEndpoint:
         before: list[Delta] = []
         while True:
             for news in await run.take(timeout_s=self._settings.ping_s):
-                if isinstance(news, _Begun):
+                if isinstance(news, Begun):
                     before = news.before
-                elif isinstance(news, Finished):
-                    _check_finished(news)
-                    body = writer.completion(news.message, news.usage, before)
+                elif isinstance(news, Ended):
+                    _check_ended(news)
+                    body = writer.completion(news.message, news.usage, before, news.notes)
                     await Response(body, media_type="application/json")(scope, receive, send)
                     return
 
@@ -159,7 +114,7 @@ class ChatEndpoint:
         try:
             while True:
                 frames = [f for news in came for f in _frames(news, request, writer)]
-                if any(isinstance(news, Finished) for news in came):
+                if any(isinstance(news, Ended) for news in came):
                     break
                 if frames or not came:
                     await write(b"".join(map(sse.event, frames)) or sse.PING)
@@ -171,22 +126,22 @@ class ChatEndpoint:
 
 def _frames(news: News, request: ChatRequest, writer: AnswerWriter) -> Iterator[bytes]:
     match news:
-        case _Begun():
+        case Begun():
             return
         case Delta():
             yield from writer.chunks(news)
-        case Finished():
-            _check_finished(news)
-            yield writer.last(news.message)
+        case Ended():
+            _check_ended(news)
+            yield writer.last(news.message, news.notes)
             if request.include_usage:
                 yield writer.usage(news.usage)
         case _:
             assert_never(news)
 
 
-def _check_finished(news: Finished) -> None:
+def _check_ended(news: Ended) -> None:
     """The client is there, so a cancelled turn is the server's doing."""
-    if news.finish_reason == "cancelled":
+    if news.message.finish_reason == "cancelled":
         raise Refused(Failure(503, "the server is shutting down", "server_error"))
 
 
@@ -199,9 +154,3 @@ def _told(error: Exception) -> Failure:
         case _:
             _log.error("a stream failed", exc_info=error)
             return INTERNAL
-
-
-def _sampling(request: ChatRequest) -> Sampling:
-    """The engine's defaults, but for what the request says."""
-    asked = {f.name: getattr(request.sampling, f.name) for f in fields(request.sampling)}
-    return Sampling(**{name: value for name, value in asked.items() if value is not None})

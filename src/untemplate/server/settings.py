@@ -17,7 +17,12 @@ class Settings:
     """What a refused client is told to wait."""
     ping_s: float = 15.0
     """A stream that has nothing to say for so long says that it is alive."""
+    resume_points: int = 256
+    """Cut answers that a client may go on with exactly; the oldest is forgotten."""
+    resume_s: float = 600.0
+    """For how long."""
 
     def __post_init__(self) -> None:
-        if min(self.body_bytes, self.requests, self.retry_after_s, self.ping_s) <= 0:
+        bounds = self.body_bytes, self.requests, self.retry_after_s, self.ping_s
+        if min(*bounds, self.resume_points, self.resume_s) <= 0:
             raise ValueError(f"settings must be positive: {self}")

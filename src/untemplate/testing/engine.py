@@ -42,6 +42,8 @@ class ScriptedEngine:
         self._lock = threading.Lock()
         self.turns: list[DrivenTurn] = []
         """The turns that were driven, to look at what was asked."""
+        self.options: list[tuple[bool, int, int | None]] = []
+        """For each turn: `close_at_limit`, `extend_tokens`, `reasoning_tokens`."""
         self.generated_tokens = 0
         """Pieces written since the engine was made, by all turns."""
 
@@ -57,14 +59,20 @@ class ScriptedEngine:
         max_tokens: int | None = None,
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
+        close_at_limit: bool = False,
+        extend_tokens: int = 0,
+        reasoning_tokens: int | None = None,
         should_stop: ShouldStop = never,
     ) -> Generator[Event]:
         """Drives a turn to its end; the sampling has nothing to choose from.
+
+        A script writes what it writes, so nothing closes it in time and nothing ends its reasoning.
 
         Raises:
             EngineError: all scripts were played.
         """
         script = self._next(turn)
+        self.options.append((close_at_limit, extend_tokens, reasoning_tokens))
         yield Prompted(1, 0)
         scanner = StopScanner([s.encode() for s in (*turn.stops, *stop)])
         reason: FinishReason = "stop"
@@ -78,7 +86,9 @@ class ScriptedEngine:
             yield _read(turn, scanner.feed(piece))
             if scanner.stopped:
                 break
-            if count == max_tokens:
+            if count == max_tokens and extend_tokens and turn.is_in_call:
+                max_tokens, extend_tokens = count + extend_tokens, 0
+            elif count == max_tokens:
                 reason = "length"
                 break
         if held := scanner.finish():

@@ -13,7 +13,7 @@ are programs.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -27,7 +27,7 @@ from untemplate.wire.openai.conversation import (
     read_variables,
 )
 
-__all__ = ["DEPTH_LIMIT", "ChatRequest", "Sampling", "decode_request"]
+__all__ = ["DEPTH_LIMIT", "ChatRequest", "Limits", "Sampling", "decode_request"]
 
 DEPTH_LIMIT = 64
 """Deepest nesting of a request; tool schemas of real programs stay below 20."""
@@ -60,6 +60,25 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What is done where tokens are short. These fields are ours; OpenAI has none for it."""
+
+    on_limit: Literal["cut", "close", "resume"] = "cut"
+    """At `max_tokens`: `cut`, and say what is open; `close` in time, by the mask; `resume`: a call
+    that is open goes on in place."""
+    resume_tokens: int | None = None
+    """How far a call may go on with `resume`; None: as far as the context holds."""
+    trust_forced: bool = False
+    """Report calls that the mask closed as `tool_calls`; else the reason stays `length`."""
+    reasoning_tokens: int | None = None
+    """After how many the reasoning is ended."""
+    check_max_tokens: bool = False
+    """Refuse a `max_tokens` into which no call of some tool fits, before anything is generated."""
+    fit: bool = False
+    """Drop what has to go for the conversation to fit; the answer says what."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """What a client asks for."""
 
@@ -77,6 +96,7 @@ class ChatRequest:
     continue_final_message: bool = False
     variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     """Further template variables (`enable_thinking`, say)."""
+    limits: Limits = Limits()
 
 
 _Count = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
@@ -117,6 +137,12 @@ class _Body(msgspec.Struct):
     reasoning_effort: str | None = None
     chat_template_kwargs: Any = None
     continue_final_message: bool | None = None
+    on_limit: Literal["cut", "close", "resume"] | None = None
+    resume_tokens: _Count | None = None
+    trust_forced: bool | None = None
+    reasoning_tokens: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = None
+    check_max_tokens: bool | None = None
+    truncation: Literal["auto", "disabled"] | None = None
     audio: Any = None
     chat_template: Any = None
     function_call: Any = None
@@ -162,6 +188,14 @@ def decode_request(body: bytes) -> ChatRequest:
         include_usage=bool(read.stream_options and read.stream_options.include_usage),
         continue_final_message=bool(read.continue_final_message),
         variables=_variables(read),
+        limits=Limits(
+            on_limit=read.on_limit or "cut",
+            resume_tokens=read.resume_tokens,
+            trust_forced=bool(read.trust_forced),
+            reasoning_tokens=read.reasoning_tokens,
+            check_max_tokens=bool(read.check_max_tokens),
+            fit=read.truncation == "auto",
+        ),
     )
 
 

@@ -12,9 +12,14 @@ or more arguments of one call; clients exist that look at the first entry only.
 What OpenAI's format can't say stands in fields named `untemplate`: at a call whether it is
 complete, what its arguments lack and how far each can be trusted; at a choice how the turn ended
 and what was odd in it. A stream's last chunk has both, at the choice.
+
+A turn that was cut also says how to go on with it: `raw` is what the model wrote, `resume` names
+the place for a while. A message has them in its own `untemplate`, so that sending it back is enough
+to go on; of a stream they stand in the last chunk.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -22,9 +27,22 @@ from msgspec import UNSET, UnsetType
 
 from untemplate.message import CallDelta, Delta, Message, ToolCall, Usage
 
-__all__ = ["AnswerWriter", "ModelCard", "encode_model", "encode_models"]
+__all__ = ["AnswerNotes", "AnswerWriter", "ModelCard", "encode_model", "encode_models"]
 
 Reason = Literal["stop", "length", "tool_calls"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNotes:
+    """What the server has to say of an answer, beside the message itself."""
+
+    resume: str = ""
+    """Names the place where it was cut."""
+    resumed: Literal["", "exact", "evaluated again", "from text"] = ""
+    """How it went on with a message that had been cut. `exact`: as if it had never been cut."""
+    warnings: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    """What of the conversation was left out of the prompt, to fit."""
 
 
 class _Function(msgspec.Struct, omit_defaults=True):
@@ -36,6 +54,10 @@ class _CallNotes(msgspec.Struct, omit_defaults=True):
     state: str
     closing: str
     arguments_state: dict[str, str]
+    cut_path: str | None = None
+    missing: list[str] = []
+    defaulted: list[str] = []
+    forced: list[str] = []
     ambiguous: tuple[str, ...] = ()
     written_id: str | None = None
     index: int | UnsetType = UNSET
@@ -66,6 +88,16 @@ class _ChoiceNotes(msgspec.Struct, omit_defaults=True):
     end: str
     tool_calls: list[_CallNotes] | UnsetType = UNSET
     diagnostics: list[_DiagnosticNote] | UnsetType = UNSET
+    raw: str | UnsetType = UNSET
+    resume: str | UnsetType = UNSET
+    resumed: str = ""
+    warnings: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+class _MessageNotes(msgspec.Struct, omit_defaults=True):
+    raw: str
+    resume: str | UnsetType = UNSET
 
 
 class _Message(msgspec.Struct, omit_defaults=True):
@@ -73,6 +105,7 @@ class _Message(msgspec.Struct, omit_defaults=True):
     content: str | None
     reasoning_content: str | UnsetType = UNSET
     tool_calls: list[_Call] | UnsetType = UNSET
+    untemplate: _MessageNotes | UnsetType = UNSET
 
 
 class _Choice(msgspec.Struct):
@@ -154,7 +187,13 @@ class AnswerWriter:
         self._model = model
         self._created = created
 
-    def completion(self, message: Message, usage: Usage, before: Iterable[Delta] = ()) -> bytes:
+    def completion(
+        self,
+        message: Message,
+        usage: Usage,
+        before: Iterable[Delta] = (),
+        notes: AnswerNotes | None = None,
+    ) -> bytes:
         """The whole answer in one object.
 
         `before` is what a message that was continued had already said: it is not said again.
@@ -167,8 +206,10 @@ class AnswerWriter:
             for c in message.tool_calls
         ]
         content = None if calls and not text else text
-        written = _Message("assistant", content, reasoning or UNSET, calls or UNSET)
-        choice = _Choice(0, written, _reason(message), _choice_notes(message))
+        notes = notes or AnswerNotes()
+        cut = _MessageNotes(message.raw, notes.resume or UNSET) if _may_go_on(message) else UNSET
+        written = _Message("assistant", content, reasoning or UNSET, calls or UNSET, cut)
+        choice = _Choice(0, written, _reason(message), _choice_notes(message, notes))
         return _encode(
             _Completion(
                 self._id, "chat.completion", self._created, self._model, [choice], _usage(usage)
@@ -188,12 +229,15 @@ class AnswerWriter:
         for call in delta.tool_calls:
             yield from self._call_chunks(call)
 
-    def last(self, message: Message) -> bytes:
+    def last(self, message: Message, notes: AnswerNotes | None = None) -> bytes:
         """The chunk with the finish reason, and what OpenAI's format can't say."""
-        notes = _choice_notes(message)
+        notes = notes or AnswerNotes()
+        said = _choice_notes(message, notes)
         if message.tool_calls:
-            notes.tool_calls = [_call_notes(c, place=True) for c in message.tool_calls]
-        return self._encode((_ChunkChoice(0, _Delta(), _reason(message), notes),))
+            said.tool_calls = [_call_notes(c, place=True) for c in message.tool_calls]
+        if _may_go_on(message):
+            said.raw, said.resume = message.raw, notes.resume or UNSET
+        return self._encode((_ChunkChoice(0, _Delta(), _reason(message), said),))
 
     def usage(self, usage: Usage) -> bytes:
         """The chunk without choices that ends a stream if `include_usage` was asked for."""
@@ -222,17 +266,34 @@ class AnswerWriter:
 
 
 def _reason(message: Message) -> Reason:
-    """`length` whatever was cut; else whether calls came, whatever the engine calls the end."""
+    """`length` whatever was cut; else whether calls came, whatever the engine calls the end.
+
+    A call that an engine left open when it stopped is none to be run.
+    """
     if message.finish_reason == "length":
         return "length"
-    return "tool_calls" if message.tool_calls else "stop"
+    calls = message.tool_calls
+    return "tool_calls" if calls and all(c.state != "cut" for c in calls) else "stop"
+
+
+def _may_go_on(message: Message) -> bool:
+    return message.end == "cut" and bool(message.raw)
 
 
 def _call_notes(call: ToolCall, *, place: bool = False) -> _CallNotes:
+    states = call.arguments_state
+
+    def those(*wanted: str) -> list[str]:
+        return [pointer for pointer, state in states.items() if state in wanted]
+
     return _CallNotes(
         call.state,
         call.closing,
-        dict(call.arguments_state),
+        dict(states),
+        next(iter(those("cut", "undecided")), None),
+        those("missing"),
+        those("defaulted"),
+        those("forced"),
         call.ambiguous,
         call.written_id,
         call.index if place else UNSET,
@@ -240,9 +301,15 @@ def _call_notes(call: ToolCall, *, place: bool = False) -> _CallNotes:
     )
 
 
-def _choice_notes(message: Message) -> _ChoiceNotes:
-    notes = [_DiagnosticNote(d.code, d.span, d.message) for d in message.diagnostics]
-    return _ChoiceNotes(message.end, UNSET, notes or UNSET)
+def _choice_notes(message: Message, notes: AnswerNotes) -> _ChoiceNotes:
+    diagnostics = [_DiagnosticNote(d.code, d.span, d.message) for d in message.diagnostics]
+    return _ChoiceNotes(
+        message.end,
+        diagnostics=diagnostics or UNSET,
+        resumed=notes.resumed,
+        warnings=notes.warnings,
+        dropped=notes.dropped,
+    )
 
 
 def _usage(usage: Usage) -> _Usage:
