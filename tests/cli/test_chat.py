@@ -1,3 +1,4 @@
+import functools
 import json
 
 import pytest
@@ -12,6 +13,11 @@ TOOLS = [{"type": "function", "function": {"name": "ping"}}]
 PING = b'<tool_call>\n{"name": "ping", "arguments": {"n": 1}}\n</tool_call>'
 
 
+@functools.cache
+def template():
+    return ChatTemplate(TEMPLATE)
+
+
 @pytest.fixture
 def chat(monkeypatch):
     """Talks to a script; gives what stood on the screen, and the turns."""
@@ -20,7 +26,7 @@ def chat(monkeypatch):
 
     def talk(*scripts, typed: str, args=()):
         engine = ScriptedEngine(*scripts)
-        loaded = Loaded("scripted", engine, ChatTemplate(TEMPLATE))
+        loaded = Loaded("scripted", engine, template())
         monkeypatch.setattr(module, "load", lambda *_, **__: loaded)
         result = CliRunner().invoke(main, ["chat", *args], input=typed)
         assert result.exit_code == 0, result.output

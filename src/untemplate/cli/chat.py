@@ -2,43 +2,54 @@
 
     you> What is the weather in Paris?
     → get_weather({"city": "Paris"})
-    result of get_weather> 18 degrees
+    ← get_weather: 18 degrees
+    It is 18 degrees in Paris.
 
-The one who types is also the tools: results of calls are asked for, and the model goes on. Ctrl-C
-while the model writes stops it; at the prompt, Ctrl-D or Ctrl-C ends.
+With `--tools FILE.py` the calls run: each public function of the file is a tool (`tool_file`), and
+the tool loop runs them (`hosted`). With `--tools FILE.json`, a list as OpenAI writes it, the one
+who types is also the tools: results of calls are asked for, and the model goes on.
+
+Ctrl-C while the model writes or a tool runs stops them; the conversation stays. At the prompt,
+Ctrl-D or Ctrl-C ends.
 """
 
-import re
+import asyncio
 import secrets
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO, assert_never
+from typing import assert_never
 
 import click
 
-from untemplate.cli.inputs import load_tools
+from untemplate.cli.hosted import Hosted
+from untemplate.cli.inputs import FILE, load_tools
 from untemplate.cli.loading import Loaded, load, model_options
+from untemplate.cli.screen import Screen
+from untemplate.cli.tool_file import load_functions
 from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.sampling import Sampling
+from untemplate.loop import Limits, LocalModel, ToolLoop
 from untemplate.message import JSON, Delta, Message, Tool
 from untemplate.reader import deltas
 
 __all__ = ["command"]
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 
 @click.command()
 @model_options
-@click.option("--tools", type=click.File("rb"), help="JSON list of tools that may be called.")
+@click.option(
+    "--tools",
+    type=FILE,
+    help="Python file whose functions may be called, or JSON list of tools that you play.",
+)
 @click.option("--system", help="System message.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of a reply.")
 @click.option("--temperature", type=click.FloatRange(0, 2), default=0.7, show_default=True)
 @click.option("--seed", type=int)
 def command(
     *,
-    tools: IO[bytes] | None,
+    tools: Path | None,
     system: str | None,
     max_tokens: int | None,
     temperature: float,
@@ -50,17 +61,41 @@ def command(
     threads: int,
 ) -> None:
     """Talk to a model in the terminal. Without --model a small one is fetched once."""
-    declared = load_tools(tools) if tools else ()
+    functions = load_functions(tools) if tools and tools.suffix == ".py" else []
+    declared = _declared(tools) if tools and not functions else ()
     loaded = load(model, chat_template, dialect, context=context, threads=threads)
     sampling = Sampling(temperature=temperature, seed=seed)
     messages: list[dict[str, JSON]] = []
     if system:
         messages.append({"role": "system", "content": system})
+    if tools and functions:
+        writer = LocalModel(loaded.engine, loaded.template, sampling=sampling, clock=_now)
+        loop = ToolLoop(writer, functions, limits=Limits(final_answer=True), max_tokens=max_tokens)
+        _run(Hosted(loop, messages, tools))
+    else:
+        _play(loaded, messages, declared, sampling, max_tokens)
+
+
+def _run(hosted: Hosted) -> None:
+    """A conversation whose tools are run."""
+    with asyncio.Runner() as runner:
+        for said in _asked("you"):
+            hosted.answer(runner, said)
+
+
+def _play(
+    loaded: Loaded,
+    messages: list[dict[str, JSON]],
+    tools: tuple[Tool, ...],
+    sampling: Sampling,
+    max_tokens: int | None,
+) -> None:
+    """A conversation in which the one who types is the tools."""
     for said in _asked("you"):
         messages.append({"role": "user", "content": said})
         while True:
             try:
-                message = _reply(loaded, messages, declared, sampling, max_tokens)
+                message = _reply(loaded, messages, tools, sampling, max_tokens)
             except KeyboardInterrupt:
                 click.secho("\n(stopped)", dim=True)
                 break
@@ -68,6 +103,15 @@ def command(
             if not message.tool_calls:
                 break
             messages += _results(message)
+
+
+def _declared(path: Path) -> tuple[Tool, ...]:
+    with path.open("rb") as stream:
+        return load_tools(stream)
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
 
 
 def _asked(who: str) -> Iterator[str]:
@@ -88,17 +132,17 @@ def _reply(
     max_tokens: int | None,
 ) -> Message:
     """One turn of the model, shown as it comes."""
-    turn = loaded.template.turn(
-        messages, tools=tools, nonce=secrets.token_hex(12), now=datetime.now().astimezone()
-    )
-    screen = _Screen()
+    turn = loaded.template.turn(messages, tools=tools, nonce=secrets.token_hex(12), now=_now())
+    screen = Screen()
     for event in loaded.engine.generate(turn, max_tokens=max_tokens, sampling=sampling):
         match event:
             case Generated():
                 for delta in deltas(event.events):
-                    screen.show(delta)
+                    _show(delta, screen)
             case Finished(message):
-                screen.end(message)
+                screen.end()
+                if message.finish_reason == "length":
+                    screen.note("cut at the token limit")
                 return message
             case Prompted():
                 pass
@@ -107,39 +151,15 @@ def _reply(
     raise AssertionError("an engine's last event is Finished")
 
 
-class _Screen:
-    """Shows the deltas of one turn; a call is a line of its own."""
-
-    def __init__(self) -> None:
-        self._open = ""
-
-    def show(self, delta: Delta) -> None:
-        if delta.reasoning_content:
-            click.secho(_printable(delta.reasoning_content), nl=False, dim=True)
-        if delta.content:
-            self._close()
-            click.echo(_printable(delta.content), nl=False)
-        for call in delta.tool_calls:
-            if call.id is not None:
-                self._close()
-                click.secho(f"\n→ {call.name}(", nl=False, fg="cyan")
-                self._open = ")"
-            click.secho(_printable(call.arguments), nl=False, fg="cyan")
-
-    def end(self, message: Message) -> None:
-        self._close()
-        if message.finish_reason == "length":
-            click.secho(" (cut at the token limit)", nl=False, fg="yellow")
-        click.echo()
-
-    def _close(self) -> None:
-        click.secho(self._open, nl=False, fg="cyan")
-        self._open = ""
-
-
-def _printable(text: str) -> str:
-    """The text without what would steer the terminal."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+def _show(delta: Delta, screen: Screen) -> None:
+    if delta.reasoning_content:
+        screen.reasoning(delta.reasoning_content)
+    if delta.content:
+        screen.text(delta.content)
+    for call in delta.tool_calls:
+        if call.name is not None:
+            screen.call(call.name)
+        screen.arguments(call.arguments)
 
 
 def _history(message: Message) -> dict[str, JSON]:

@@ -9,9 +9,10 @@ with in place: the turn keeps its token ids, and its reader stays open. Own turn
 they were written (`replay`).
 """
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from untemplate.engines.engine import Engine
@@ -47,6 +48,7 @@ class Template(Renders, Protocol):
         tool_choice: ToolChoice | None = None,
         response_schema: JSON = None,
         nonce: str = "",
+        now: datetime | None = None,
         variables: Mapping[str, JSON] | None = None,
     ) -> Turn: ...
 
@@ -62,6 +64,7 @@ class LocalModel:
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
         variables: Mapping[str, JSON] | None = None,
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         """Set up a model.
 
@@ -71,12 +74,14 @@ class LocalModel:
             sampling: how tokens are drawn.
             stop: further texts that end a reply.
             variables: what else the template reads, as `enable_thinking`.
+            clock: for templates that write the date; without it they write a fixed one.
         """
         self._engine = engine
         self._template = template
         self._sampling = sampling
         self._stop = tuple(stop)
         self._variables = dict(variables or {})
+        self._clock = clock
         self._replays = Replays(template, self._variables)
 
     async def reply(self, request: Request) -> AsyncGenerator[ModelItem, None]:
@@ -111,22 +116,24 @@ class LocalModel:
     def _turn(self, request: Request) -> "_LoopTurn":
         if isinstance(request.resume, _LoopTurn):
             return request.resume
+        now = None if self._clock is None else self._clock()
         try:
-            turn = self._begun(request, request.output_schema)
+            turn = self._begun(request, request.output_schema, now)
         except RequestError as error:
             if error.place != "response_schema":
                 raise
             # The dialect can't tell an answer from a call; the loop checks every answer anyway.
-            turn = self._begun(request, None)
-        return _LoopTurn(turn, self._replays.seam(request, turn), request.nonce)
+            turn = self._begun(request, None, now)
+        return _LoopTurn(turn, self._replays.seam(request, turn, now), request.nonce)
 
-    def _begun(self, request: Request, response_schema: JSON) -> Turn:
+    def _begun(self, request: Request, response_schema: JSON, now: datetime | None) -> Turn:
         return self._template.turn(
             request.messages,
             tools=request.tools,
             tool_choice=request.choice,
             response_schema=response_schema,
             nonce=request.nonce,
+            now=now,
             variables=self._variables,
         )
 

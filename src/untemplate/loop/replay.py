@@ -19,6 +19,7 @@ template decides again what stays of earlier turns.
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from untemplate.errors import UntemplateError
@@ -41,6 +42,7 @@ class Renders(Protocol):
         tools: Sequence[Tool] = (),
         *,
         add_generation_prompt: bool = False,
+        now: datetime | None = None,
         variables: Mapping[str, JSON] | None = None,
     ) -> str: ...
 
@@ -89,7 +91,7 @@ class Replays:
         while len(self._sent) > _KEPT:
             self._sent.popitem(last=False)
 
-    def seam(self, request: Request, turn: Turn) -> Seam | None:
+    def seam(self, request: Request, turn: Turn, now: datetime | None = None) -> Seam | None:
         """Where the prompt of this turn may go on behind one that is in the cache."""
         place = len(request.messages) - 1
         while place >= 0 and request.messages[place].get("role") == "tool":
@@ -99,10 +101,12 @@ class Replays:
         sent = self._sent.get(_first_call(request.messages[place]))
         if sent is None or sent.tools != request.tools or sent.chat != request.messages[:place]:
             return None
-        end = self._end_of_reply(request, place, sent, turn.prompt)
+        end = self._end_of_reply(request, place, sent, turn.prompt, now)
         return None if end is None else Seam(sent.ids, end)
 
-    def _end_of_reply(self, request: Request, place: int, sent: _Sent, prompt: str) -> int | None:
+    def _end_of_reply(
+        self, request: Request, place: int, sent: _Sent, prompt: str, now: datetime | None
+    ) -> int | None:
         """Where the reply ends in the prompt: at its last stop, before the first result.
 
         Both borders are found by rendering with something else there: up to it the texts agree.
@@ -111,15 +115,17 @@ class Replays:
         """
         chat = request.messages
         try:
-            start = len(_common(prompt, self._render(_changed(chat, place), request.tools)))
-            text = _common(prompt, self._render(_changed(chat, place + 1), request.tools))
+            start = len(_common(prompt, self._render(_changed(chat, place), request.tools, now)))
+            text = _common(prompt, self._render(_changed(chat, place + 1), request.tools, now))
         except UntemplateError:  # what was changed matters to the template
             return None
         found = text.rfind(sent.stop, start)
         return None if found < 0 else found + len(sent.stop)
 
-    def _render(self, chat: Sequence[ChatMessage], tools: Sequence[Tool]) -> str:
-        return self._template.render(chat, tools, variables=self._variables)
+    def _render(
+        self, chat: Sequence[ChatMessage], tools: Sequence[Tool], now: datetime | None
+    ) -> str:
+        return self._template.render(chat, tools, now=now, variables=self._variables)
 
 
 def _changed(chat: Chat, place: int) -> list[ChatMessage]:

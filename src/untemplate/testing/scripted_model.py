@@ -16,6 +16,7 @@ the test thinks. Asking for more than there is fails too.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
@@ -126,6 +127,7 @@ class _Template:
         tool_choice: ToolChoice | None = None,
         response_schema: JSON = None,  # noqa: ARG002 - a script writes what it wants
         nonce: str = "",
+        now: datetime | None = None,  # noqa: ARG002
         variables: Mapping[str, JSON] | None = None,  # noqa: ARG002
     ) -> Turn:
         grammar = build_grammar(self._dialect, tools, tool_choice)
@@ -137,6 +139,7 @@ class _Template:
         tools: Sequence[Tool] = (),  # noqa: ARG002
         *,
         add_generation_prompt: bool = False,  # noqa: ARG002
+        now: datetime | None = None,  # noqa: ARG002
         variables: Mapping[str, JSON] | None = None,  # noqa: ARG002
     ) -> str:
         return ""
