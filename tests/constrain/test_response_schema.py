@@ -209,5 +209,7 @@ def test_a_dialect_without_content_is_refused():
 def test_a_schema_that_is_wrong_is_named():
     with pytest.raises(SchemaError, match="response_schema #/properties/a/type"):
         build_grammar(HERMES, response_schema={"properties": {"a": {"type": "text"}}})
+    with pytest.raises(SchemaError, match=r"response_schema #/items/\$ref: leads"):
+        build_grammar(HERMES, response_schema={"items": {"$ref": "#/$defs/none"}})
     with pytest.raises(VocabularyError):
         compile_grammar(build_grammar(HERMES, response_schema=False), SMALL)

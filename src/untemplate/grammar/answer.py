@@ -14,6 +14,8 @@ from untemplate.dialect import END, CallBlock, Dialect, Hole, TextBlock
 from untemplate.errors import RequestError
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.grammar.schema import Schemas
+from untemplate.grammar.schema_atoms import Place
+from untemplate.grammar.schema_check import subschemas
 from untemplate.message import JSON, Tool
 
 __all__ = ["ANSWER", "check_answer"]
@@ -34,7 +36,9 @@ def check_answer(dialect: Dialect, tools: Sequence[Tool], schema: JSON) -> None:
         SchemaError: the schema is not valid.
         RequestError: the dialect has no content that ends a turn, or its calls begin like values.
     """
-    Schemas(schema, origin=ANSWER)
+    schemas = Schemas(schema, origin=ANSWER)
+    for pointer in _pointers(schema, "#"):
+        schemas.typed(Place(pointer))
     if not any(_is_content(dialect, e.source) and e.target == END for e in dialect.edges):
         raise RequestError("this dialect has no content to answer in", place=ANSWER)
     first = tuple(_first_characters(schema))
@@ -45,6 +49,14 @@ def check_answer(dialect: Dialect, tools: Sequence[Tool], schema: JSON) -> None:
             'ask with tool_choice "none" or "required"',
             place=ANSWER,
         )
+
+
+def _pointers(schema: JSON, pointer: str) -> Iterator[str]:
+    """Every subschema, so that a reference that leads nowhere is found at once."""
+    yield pointer
+    if isinstance(schema, dict):
+        for step, inner in subschemas(schema):
+            yield from _pointers(inner, pointer + step)
 
 
 def _is_marked(text: str) -> bool:
