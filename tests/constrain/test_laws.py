@@ -157,7 +157,7 @@ def pairs_of(tool: str, text: str) -> JSON:
         key, _, rest = pair.partition(">")
         raw = rest[: rest.index("</parameter>")].removeprefix("\n").removesuffix("\n")
         assert key not in found
-        schema = properties[key]
+        schema = properties.get(key, {"type": "string"})
         is_text = schema.get("type") == "string" or "enum" in schema or "anyOf" in schema
         found[key] = raw if is_text else json.loads(raw)
     return found

@@ -47,9 +47,9 @@ class ArrayMachine:
         self._items = [a for a in leaves if isinstance(a, Items)]
         self._optional = sum(1 << n for n, a in enumerate(self._items) if a not in top)
         self._contains = [a for a in leaves if isinstance(a, Contains)]
-        self._least = max((a.least for a in top if isinstance(a, Size)), default=0)
+        self.least = max((a.least for a in top if isinstance(a, Size)), default=0)
         mosts = [a.most for a in top if isinstance(a, Size) and a.most is not None]
-        self._most = min(mosts, default=None)
+        self.most = min(mosts, default=None)
         sizes = [a for a in leaves if isinstance(a, Size)]
         ends = [len(i.prefix) for i in self._items] + [s.least for s in sizes]
         ends += [s.most + 1 for s in sizes if s.most is not None]
@@ -65,10 +65,10 @@ class ArrayMachine:
 
         asked = tuple(dict.fromkeys(f for _, f in self._asks(at)))
         if not asked:
-            return Goal((self._must(at.total),))
-        return Goal((self._must(at.total), *asked), Array(self, "item", at))
+            return Goal((self.must(at.total),))
+        return Goal((self.must(at.total), *asked), Array(self, "item", at))
 
-    def _must(self, place: int) -> Formula:
+    def must(self, place: int) -> Formula:
         parts = [self._item(a, place) for n, a in enumerate(self._items) if not self._may_fail(n)]
         return conj(*parts)
 
@@ -141,7 +141,7 @@ class ArrayMachine:
         return None if rest is None else rest + 1
 
     def takes_more(self, at: At) -> bool:
-        return self._most is None or at.total < self._most
+        return self.most is None or at.total < self.most
 
     def rest(self, at: At) -> int | None:
         """Fewest bytes after the items so far, the closing bracket and what follows included."""
@@ -156,11 +156,11 @@ class ArrayMachine:
         return self._rests.setdefault(at, None)
 
     def _plain_rest(self, at: At) -> int | None:
-        if self._most is not None and self._least > self._most:
+        if self.most is not None and self.least > self.most:
             return None
         total = 1
-        for place in range(at.total, self._least):
-            cost = self.values.cost(self._must(place))
+        for place in range(at.total, self.least):
+            cost = self.values.cost(self.must(place))
             if cost is None:
                 return None
             total += cost + (len(self.values.comma) if place else 0)

@@ -176,16 +176,18 @@ class Envelope(State):
         single: dict[int, list[Position]],
         texts: list[tuple[bytes, tuple[Position, ...], Arrival | None]],
     ) -> None:
-        if len(values) > 1:
-            names = ", ".join(v.value.origin for v in values)
-            raise LimitError(f"several values may begin at one place: {names}")
-        position = values[0]
-        first = position.value.first
+        # What may be text or a literal is that; of several values the first that may begin so.
         taken = set(single) | {b for group, _, _ in texts for b in group}
-        if taken & set(first):
-            raise LimitError("a value and a literal begin alike", place=position.value.origin)
-        frame = Envelope(self.machine, self.machine.after(position.rest))
-        out.do(first, Enter(frame, position.value.state))
+        for position in values:
+            clash = [v for v in values if v.value.origin != position.value.origin]
+            if any(set(v.value.first) & set(position.value.first) for v in clash):
+                names = f"{position.value.origin} and {clash[0].value.origin}"
+                raise LimitError(f"the arguments of {names} begin before their names")
+            first = bytes(b for b in position.value.first if b not in taken)
+            taken |= set(first)
+            if first:
+                frame = Envelope(self.machine, self.machine.after(position.rest))
+                out.do(first, Enter(frame, position.value.state))
 
     def resume(self, result: Result) -> State | None:  # noqa: ARG002  values are always good
         return self

@@ -14,9 +14,9 @@ while `"a"` is not.
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from untemplate.constrain.characters import Arrival
+from untemplate.constrain.letters import JSON, Quote
 from untemplate.constrain.patterns import automaton_of
 from untemplate.constrain.state import Action, Pop
-from untemplate.constrain.strings import json_cost
 from untemplate.constrain.verdicts import Exit
 from untemplate.constrain.words import LAST, Product, Span, Words
 from untemplate.grammar.schema_formula import Formula, evaluate, leaves
@@ -130,7 +130,7 @@ class KeySpace:
         if self._found is None:
             shortest: dict[int, int] = {}
             most = 2 if self.is_plain else _MOST_STATES
-            for state, cost in self.product.reach(json_cost, most):
+            for state, cost in self.product.reach(JSON.quotes[0].cost, most):
                 key = self.key_at(state)
                 if key < 0:
                     shortest.setdefault(key, cost)
@@ -141,10 +141,11 @@ class KeySpace:
 class KeyMachine:
     """The keys that may come next in one place of an object."""
 
-    def __init__(self, space: KeySpace, after: Callable[[int], int | None]) -> None:
+    def __init__(self, space: KeySpace, quote: Quote, after: Callable[[int], int | None]) -> None:
         """`after`: fewest bytes from behind a key to the end of the object; None: not now."""
         self._space = space
-        self._words = Words(space.product, json_cost, self._end)
+        self.quote = quote
+        self._words = Words(space.product, quote.cost, self._end)
         self._after = after
         self._afters: dict[int, int | None] = {}
         self._costs: dict[int, int | None] = {}
@@ -195,7 +196,7 @@ class KeyMachine:
         options: list[int] = []
         for key, rest in self._space.tree.rests(state):
             if (after := self._cost_after(key)) is not None:
-                options.append(sum(json_cost(ord(c), ord(c)) for c in rest) + after)
+                options.append(self.quote.size(rest) + after)
         if (other := self._cost_after(-1)) is not None:
             options.append(other + (self._space.tree.name(state) is not None))
         return min(options, default=None)

@@ -10,7 +10,7 @@ that has failed is left out from then on, so of several branches the right one r
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from untemplate.constrain.keys import KeyMachine, KeySpace
@@ -19,7 +19,7 @@ from untemplate.constrain.relax import relax
 from untemplate.constrain.shortest import Shortest
 from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Pop, Push, Result, Spell, State, spelt
-from untemplate.constrain.strings import Chars, Lane, json_cost
+from untemplate.constrain.strings import Chars, Lane
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.grammar.schema_atoms import HasKey, Keys, Pattern, Properties, Size
 from untemplate.grammar.schema_formula import Formula, Not, conj, substitute
@@ -84,7 +84,7 @@ class ObjectMachine:
         self._is_plain = verdicts.is_single and all(map(is_plain, top))
         self._numbers = numbers
         self._keys: dict[int, _Key | None] = {}
-        self._machines: dict[At, KeyMachine] = {}
+        self._machines: dict[At, tuple[KeyMachine, ...]] = {}
         self._settled: dict[At, At | None] = {}
         self._rests: dict[At, int | None] = {}
         self._exits: dict[At, Exit | None] = {}
@@ -116,7 +116,7 @@ class ObjectMachine:
         space = self.space
         if number >= 0:
             passed = space.of_name(number)
-            size = 2 + sum(json_cost(ord(c), ord(c)) for c in self.keys[number])
+            size = 2 + self.values.letters.quotes[0].size(self.keys[number])
         else:
             passed = space.of_class(number)
             size = 2 + dict(space.classes()).get(number, 1)
@@ -293,7 +293,7 @@ class ObjectMachine:
             return None
         return key.size + len(self.values.colon) + value
 
-    def after_key(self, number: int, at: At) -> int | None:
+    def after_key(self, at: At, number: int) -> int | None:
         """Fewest bytes from behind a key to the end of the object; None: it may not come."""
         seen = self.saw(number, at)
         if seen is None:
@@ -310,14 +310,19 @@ class ObjectMachine:
         rest = self.rest(at)
         return None if rest is None else value + rest
 
-    def key_machine(self, at: At) -> KeyMachine:
-        """The keys that may come next."""
+    def key_machines(self, at: At) -> tuple[KeyMachine, ...]:
+        """The keys that may come next, for each quote that they may stand in."""
         found = self._machines.get(at)
         if found is None:
-            found = KeyMachine(self.space, lambda number: self.after_key(number, at))
-            if not self.values.is_solving:
-                self._machines[at] = found
+            quotes = self.values.letters.quotes
+            found = tuple(KeyMachine(self.space, q, partial(self.after_key, at)) for q in quotes)
+            self._machines[at] = found
         return found
+
+    def key_cost(self, at: At) -> int | None:
+        """Fewest bytes from before the next key to the end of the object."""
+        costs = (m.shortest() for m in self.key_machines(at))
+        return min((c for c in costs if c is not None), default=None)
 
     # ----------------------------------------------------------------------------- for the search
 
@@ -365,7 +370,7 @@ class Object(State):
             case "open" | "after":
                 return machine.rest(self.at)
             case "next" | "key":
-                return machine.key_machine(self.at).shortest()
+                return machine.key_cost(self.at)
             case "colon" | "value":
                 value = machine.value_cost(self.key, self.at)
                 if value is None or self.phase == "value":
@@ -384,9 +389,10 @@ class Object(State):
             if following.cost() is not None:
                 out.do(values.comma[0], spelt(values.comma[1:], following))
         elif self.phase in ("open", "next"):
-            keys = machine.key_machine(at)
-            if keys.shortest() is not None:
-                out.do(0x22, Push(Object(machine, "key", at), Chars(Lane(keys, 0), 0)))
+            for keys in machine.key_machines(at):
+                if keys.shortest() is not None:
+                    first = Chars(Lane(keys, keys.quote), 0)
+                    out.do(keys.quote.byte, Push(Object(machine, "key", at), first))
         elif self.phase == "colon":
             value = Push(
                 Object(machine, "value", at, self.key), values.begin(machine.goal(self.key, at))

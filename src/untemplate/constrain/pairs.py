@@ -1,74 +1,67 @@
-r"""Arguments pair by pair in a dialect's own notation, keys in any order.
+r"""Objects pair by pair in a dialect's own notation, keys in any order.
 
     <parameter=to>\nx\n</parameter>\n<parameter=days>\n3\n</parameter>\n
 
-What may stand at a place depends on the keys seen: `plan.at(seen, count)` gives it as literals,
-values and raw strings. What the set of positions makes of those, closers and special tokens, is not
-the business of this module.
+What may stand at a place depends on the keys seen: a node gives it as literals, values and raw
+strings, and is written out when a text comes there. What the set of positions makes of literals,
+closers and special tokens is not the business of this module.
 
-A raw string never holds the mark of its closer. Where a schema allows a free raw string, other
-types need no writing of their own: their text is a raw string as well.
+Keywords that may fail (branches of `anyOf`, say) are not followed here but checked once the value
+is written.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from untemplate.constrain.characters import StringMachine
 from untemplate.constrain.objects import At, ObjectMachine, is_plain
-from untemplate.constrain.positions import INFINITE, Raw, Step, ValueStart
-from untemplate.constrain.relax import relax
+from untemplate.constrain.positions import INFINITE, Raw, Step, Ways
 from untemplate.constrain.text import Avoid
-from untemplate.constrain.values import Goal, Values
 from untemplate.constrain.verdicts import Verdicts, top_parts
-from untemplate.dialect import KEY_IN_LITERAL, JsonText, Pairs, Written
-from untemplate.dialect import Raw as RawEncoding
-from untemplate.dialect.pattern import JsonType
-from untemplate.errors import LimitError
-from untemplate.grammar import GrammarOptions, nodes
-from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import Strings, Typed
-from untemplate.grammar.schema_formula import Formula, conj, substitute
+from untemplate.dialect import Items, Pairs
+from untemplate.grammar import nodes
+from untemplate.grammar.schema_atoms import Pattern, Strings
+from untemplate.grammar.schema_formula import Formula, conj, neg
+
+if TYPE_CHECKING:
+    from untemplate.constrain.notation import NotationWriter
 
 __all__ = ["PairsPlan"]
 
-_KINDS: tuple[tuple[JsonType, int], ...] = (
-    ("string", 4), ("integer", 3), ("number", 3), ("boolean", 1), ("boolean", 2), ("null", 0),
-    ("array", 5), ("object", 6),
-)  # fmt: skip
-"""JSON types, and which part of `Typed` says whether one is allowed."""
+_OTHER = -1
+_KEY = Pattern(r"^[^\s\x00-\x1f\x7f<>\"'=:,;&/\\{}\[\]()]+$")
+"""Keys that no schema names, as far as they can be told from what follows them."""
 
 
 class PairsPlan:
-    """The pairs of one schema in one notation."""
+    """The pairs of one object in one notation."""
 
-    def __init__(self, schemas: Schemas, pairs: Pairs, options: GrammarOptions) -> None:
+    def __init__(
+        self,
+        writer: "NotationWriter",
+        pairs: Pairs,
+        formula: Formula,
+        scope: Mapping[str, Items | Pairs],
+    ) -> None:
         self.pairs = pairs
-        self._schemas = schemas
-        self._options = options
-        self._values: dict[JsonText, Values] = {}
-        values = self._json(JsonText())
-        formula = relax(schemas.typed(schemas.root).object, values.is_known)
-        # Keywords that may fail are checked afterwards: they would need every value to be judged.
+        self._writer = writer
+        self._scope = scope
+        # Keywords that may fail would need every value to be judged.
         plain = conj(*(p for p in top_parts(formula) if is_plain(p)))
-        self._machine = ObjectMachine(values, Verdicts((plain,)))
-        self._nodes: dict[tuple[At, bool], _At] = {}
-        self._written: dict[int, tuple[tuple[Step, ...], ...]] = {}
+        self._machine = ObjectMachine(writer.values(), Verdicts((plain,)))
+        self._nodes: dict[tuple[At, bool], PairsNode] = {}
+        self._written: dict[int, Ways] = {}
 
-    def start(self) -> "_At":
+    def start(self) -> "PairsNode":
         return self.node(At(), is_start=True)
 
-    def node(self, at: At, *, is_start: bool = False) -> "_At":
+    def node(self, at: At, *, is_start: bool = False) -> "PairsNode":
         key = (at, is_start)
         if key not in self._nodes:
-            self._nodes[key] = _At(self, at, is_start)
+            self._nodes[key] = PairsNode(self, at, is_start)
         return self._nodes[key]
 
-    def _json(self, style: JsonText) -> Values:
-        if style not in self._values:
-            self._values[style] = Values(self._schemas, style, self._options)
-        return self._values[style]
-
-    def alternatives(self, node: "_At") -> Iterator[tuple[Step, ...]]:
+    def alternatives(self, node: "PairsNode") -> Iterator[tuple[Step, ...]]:
         pairs, machine, at = self.pairs, self._machine, node.at
         is_complete = machine.exit(at) is not None
         if node.is_start:
@@ -79,81 +72,60 @@ class PairsPlan:
         if at.total and is_complete:
             yield (nodes.Literal(pairs.tail.encode()),)
         lead = (pairs.separator if at.total else "") + pairs.open
-        for number, name in enumerate(machine.keys):
-            seen = machine.saw(number, at)
-            if seen is None or self.rest(self.node(seen), _size) >= INFINITE:
+        for number in (*range(len(machine.keys)), _OTHER):
+            seen = machine.saw(number, at) if self._is_alike(number) else None
+            if seen is None or machine.rest(seen) is None:
                 continue
-            for written in self.written(number):
-                yield (nodes.Literal((lead + name).encode()), *written, self.node(seen))
+            if ways := self.written(number):
+                key = self._key(number)
+                yield (nodes.Literal(lead.encode()), key, ways, self.node(seen))
 
-    def written(self, key: int) -> tuple[tuple[Step, ...], ...]:
+    def _is_alike(self, number: int) -> bool:
+        """Whether a key is a name, or all other keys are alike."""
+        return number >= 0 or self._machine.space.is_plain
+
+    def _key(self, number: int) -> Step:
+        from untemplate.constrain.notation import raw_machine  # noqa: PLC0415  they need each other
+        from untemplate.constrain.patterns import pattern_formula  # noqa: PLC0415
+
+        if number >= 0:
+            return nodes.Literal(self._machine.keys[number].encode())
+        names = Strings(self._machine.keys) if self._machine.keys else False
+        formula = conj(pattern_formula(_KEY), neg(names))
+        return Raw(raw_machine(formula, b""), Avoid(()))
+
+    def written(self, number: int) -> Ways | None:
         """The ways to write a value of this key, from behind the key on."""
-        found = self._written.get(key)
+        from untemplate.constrain.notation import Place  # noqa: PLC0415  they need each other
+
+        found = self._written.get(number)
         if found is None:
-            found = self._written[key] = tuple(self._write(key))
+            key = self._machine.key(number)
+            if key is None:
+                return None
+            name = self._machine.keys[number] if number >= 0 else None
+            place = Place(self._scope, self.pairs.separator or self.pairs.tail)
+            ways = self._writer.written(self.pairs.types, name, key.must, place)
+            found = self._written[number] = Ways(tuple(ways))
         return found
 
-    def _write(self, number: int) -> Iterator[tuple[Step, ...]]:
-        name, key = self._machine.keys[number], self._machine.key(number)
-        if key is None:
-            return
-        typed = self._schemas.typed_goal(key.must)
-        by_form: dict[tuple[str, str, object], Written] = {}
-        parts: dict[tuple[str, str, object], set[int]] = {}
-        for kind, part in _KINDS:
-            written = self.pairs.types.get(kind)
-            if written is None or typed.parts[part] is False:
-                continue
-            form = (written.before, written.after, written.encoding)
-            by_form[form] = written
-            parts.setdefault(form, set()).add(part)
-        ways = [(w, parts[form]) for form, w in by_form.items()]
-        raw = [w for w, _ in ways if isinstance(w.encoding, RawEncoding)]
-        free = raw if typed.string is True else []
-        for written, allowed in ways:
-            if any(w is not written and w.before == written.before for w in free):
-                continue
-            yield tuple(self._one(written, name, _only(typed, allowed)))
-
-    def _one(self, written: Written, name: str, typed: Typed) -> Iterator[Step]:
-        before = written.before.replace(KEY_IN_LITERAL, name).encode()
-        after = written.after.replace(KEY_IN_LITERAL, name).encode()
-        match written.encoding:
-            case RawEncoding():
-                mark = after.strip() or after
-                formula = relax(typed.string, self._json(JsonText()).is_known)
-                if formula is True:
-                    # The text itself may hold the space of the literals, or not.
-                    before, after = before.rstrip(), after.lstrip() or after
-                yield nodes.Literal(before)
-                yield Raw(raw_machine(formula, mark), Avoid((mark,)))
-                yield nodes.Literal(after)
-            case JsonText() as style:
-                values = self._json(style)
-                goal = Goal((), only=typed)
-                first = values.kinds(goal).first_bytes
-                yield nodes.Literal(before)
-                yield ValueStart(values.begin(goal, space=False), first, self._schemas.origin)
-                yield nodes.Literal(after)
-            case encoding:
-                raise LimitError(
-                    f"values as {type(encoding).__name__} are not constrained yet",
-                    place=self._schemas.origin,
-                )
-
-    def rest(self, node: "_At", of: Callable[[Step], int]) -> int:
+    def rest(self, node: "PairsNode", of: Callable[[Step], int]) -> int:
         """Fewest bytes and special tokens after the pairs seen."""
         pairs, machine, at = self.pairs, self._machine, node.at
         missing = machine.all_missing(at)
-        taken = at.seen | sum(1 << n for n in missing)
         costs = [self._pair(n, of) for n in missing]
-        others = sorted(self._pair(n, of) for n in range(len(machine.keys)) if not taken >> n & 1)
         need = machine.least - at.total - len(costs)
-        if not at.total and not costs and not node.is_start and need <= 0:
-            need = 1
-        if need > len(others):
-            return INFINITE
-        costs += others[: max(need, 0)]
+        if not at.total and not costs and not node.is_start:
+            need = max(need, 1)
+        if need > 0:
+            taken = at.seen | sum(1 << n for n in missing)
+            names = [n for n in range(len(machine.keys)) if not taken >> n & 1]
+            others = sorted(self._pair(n, of) for n in names)
+            if len(others) < need and self._is_alike(_OTHER) and machine.key(_OTHER) is not None:
+                others += [self._pair(_OTHER, of)] * need
+            if len(others) < need:
+                return INFINITE
+            costs += others[:need]
         if machine.most is not None and at.total + len(costs) > machine.most:
             return INFINITE
         if node.is_start and not costs:
@@ -164,14 +136,14 @@ class PairsPlan:
         tail = of(nodes.Literal(pairs.tail.encode()))
         return min(head + sum(costs) + between + tail, INFINITE)
 
-    def _pair(self, key: int, of: Callable[[Step], int]) -> int:
-        lead = of(nodes.Literal((self.pairs.open + self._machine.keys[key]).encode()))
-        ways = (sum(map(of, steps)) for steps in self.written(key))
-        return lead + min(ways, default=INFINITE)
+    def _pair(self, number: int, of: Callable[[Step], int]) -> int:
+        lead = of(nodes.Literal(self.pairs.open.encode()))
+        ways = self.written(number)
+        return INFINITE if ways is None else lead + of(self._key(number)) + of(ways)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _At:
+class PairsNode:
     """Between two pairs."""
 
     plan: PairsPlan
@@ -184,36 +156,7 @@ class _At:
 
     def cost(self, of: Callable[[Step], int]) -> int:
         if not self._cost:
-            self._cost.append(self.plan.rest(self, of))
+            # A value inside itself has no end by that way.
+            self._cost.append(INFINITE)
+            self._cost[0] = self.plan.rest(self, of)
         return self._cost[0]
-
-
-def _size(step: Step) -> int:
-    """Whether a step can be written at all; how long it is does not matter."""
-    match step:
-        case ValueStart(state):
-            return INFINITE if state.cost() is None else 0
-        case Raw(machine):
-            return INFINITE if machine.shortest() is None else 0
-        case _:
-            return 0
-
-
-def _only(typed: Typed, parts: set[int]) -> Typed:
-    return Typed(*(p if n in parts else False for n, p in enumerate(typed.parts)))
-
-
-def raw_machine(formula: Formula, mark: bytes) -> StringMachine:
-    """The raw strings that satisfy a formula; members that hold the mark are left out."""
-
-    def keep(atom: object) -> Formula:
-        if not isinstance(atom, Strings):
-            return atom
-        members = tuple(m for m in atom.members if mark not in m.encode())
-        return Strings(members) if members else False
-
-    return StringMachine(Verdicts((substitute(formula, keep),)), _utf8_size)
-
-
-def _utf8_size(low: int, high: int) -> int:  # noqa: ARG001  the first of a span is the shortest
-    return 1 + (low > 0x7F) + (low > 0x7FF) + (low > 0xFFFF)

@@ -34,6 +34,7 @@ __all__ = [
     "Rest",
     "Step",
     "ValueStart",
+    "Ways",
 ]
 
 INFINITE = 1 << 40
@@ -50,6 +51,19 @@ class Expanding(Protocol):
     def cost(self, of: "Callable[[Step], int]") -> int:
         """Cost of the cheapest, given that of a literal or a value."""
         ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ways:
+    """One of several ways to write the same."""
+
+    ways: "tuple[tuple[Step, ...], ...]"
+
+    def alternatives(self) -> "Iterable[tuple[Step, ...]]":
+        return self.ways
+
+    def cost(self, of: "Callable[[Step], int]") -> int:
+        return min((sum(map(of, steps)) for steps in self.ways), default=INFINITE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

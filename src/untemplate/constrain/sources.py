@@ -4,11 +4,8 @@ Each tool has its own schema, read when the tool is first looked at and once. Th
 value says how it is written: as JSON text, or pair by pair in the dialect's own notation.
 """
 
-from untemplate.constrain.pairs import PairsPlan
-from untemplate.constrain.positions import Step, ValueStart
-from untemplate.constrain.values import Goal, Values
-from untemplate.dialect import JsonText, Pairs
-from untemplate.errors import LimitError
+from untemplate.constrain.notation import NotationWriter
+from untemplate.constrain.positions import Step
 from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.schema import Schemas
 
@@ -46,14 +43,7 @@ class Sources:
                 avoid=[text.decode() for text in value.until],
             )
             self._schemas[value.origin] = schemas
-        match value.encoding:
-            case JsonText() as style:
-                values = Values(schemas, style, self._options)
-                goal = Goal((schemas.root,))
-                state = values.begin(goal, space=False)
-                return ValueStart(state, values.kinds(goal).first_bytes, value.origin)
-            case Pairs() as pairs:
-                return PairsPlan(schemas, pairs, self._options).start()
-            case encoding:
-                kind = type(encoding).__name__
-                raise LimitError(f"arguments as {kind} are not constrained yet", place=value.origin)
+        following = value.until[0].decode() if value.until else ""
+        steps = NotationWriter(schemas, self._options).root(value.encoding, following)
+        (step,) = steps
+        return step

@@ -1,4 +1,4 @@
-r"""Strings in JSON: characters lifted to bytes, with their escapes.
+r"""Strings between quotes: characters lifted to bytes, with their escapes.
 
     "caf\u00e9"   and   "café"   are the same characters; both are allowed wherever one is.
 
@@ -16,32 +16,16 @@ from typing import Protocol
 import numpy as np
 
 from untemplate.constrain.characters import Arrival, Characters, StringMachine, arrive
+from untemplate.constrain.letters import Quote
 from untemplate.constrain.state import Action, Edges, Pop, State
 from untemplate.constrain.verdicts import Verdicts
 from untemplate.constrain.words import LAST, Span
 
-__all__ = ["LEAVING", "JsonString", "Quoted", "json_cost", "start_of"]
+__all__ = ["Chars", "Lane", "Quoted", "QuotedString", "start_of"]
 
-LEAVING = bytes(range(0x20)) + b'"\\'
-"""Bytes that do not stand for themselves in a JSON string."""
-_PLAIN = np.array([b for b in range(0x20, 0x80) if b not in LEAVING], np.int64)
-_SHORT = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 8: 0x62, 12: 0x66, 10: 0x6E, 13: 0x72, 9: 0x74}
-"""Code point to the letter of its short escape."""
 _HEX = tuple((n, bytes({f"{n:x}".encode()[0], f"{n:X}".encode()[0]})) for n in range(16))
 _SURROGATES = (0xD800, 0xDC00, 0xE000)
 """First of the high halves, first of the low halves, end of both."""
-
-
-def json_cost(low: int, high: int) -> int:
-    """Fewest bytes for one of these characters."""
-    first, last = max(low, 0x20), min(high, 0x7F)
-    if first < last or (first == last and first not in LEAVING):
-        return 1
-    if any(low <= c <= high for c in _SHORT) or (high > 0x7F and low <= 0x7FF):
-        return 2
-    if high <= 0x1F:
-        return 6
-    return 3 if low <= 0xFFFF else 4
 
 
 class Quoted(Characters, Protocol):
@@ -56,11 +40,12 @@ class Quoted(Characters, Protocol):
         ...
 
 
-class JsonString(StringMachine):
-    """The JSON strings that end as they are asked to."""
+class QuotedString(StringMachine):
+    """The strings between quotes that end as they are asked to."""
 
-    def __init__(self, verdicts: Verdicts) -> None:
-        super().__init__(verdicts, json_cost)
+    def __init__(self, verdicts: Verdicts, quote: Quote) -> None:
+        super().__init__(verdicts, quote.cost)
+        self.quote = quote
 
     def close(self, place: int, region: int) -> Action | None:
         found = self.exit(place, region)
@@ -75,14 +60,15 @@ class Lane:
     """The machine of a string, and the stretch of its lengths that it is in."""
 
     machine: Quoted
-    region: int
+    quote: Quote
+    region: int = 0
     is_zero: bool = False
     """Set when no character is left in the region."""
 
     def arrival(self, place: int) -> Action | None:
         """What the last byte of a character that leads to a place does."""
         arrival = self.machine.arrival(place, self.region, is_zero=self.is_zero)
-        return None if arrival is None else _to(self.machine, arrival)
+        return None if arrival is None else _to(self, arrival)
 
     def slope(self, place: int) -> int:
         return 0 if self.is_zero else self.machine.slope(place, self.region)
@@ -99,13 +85,14 @@ class Lane:
         return min(known) + self.machine.close_cost() + size - slope if known else None
 
 
-def _to(machine: Quoted, arrival: Arrival) -> Action:
-    return arrive(arrival, Chars(Lane(machine, arrival.region), arrival.place))
+def _to(lane: Lane, arrival: Arrival) -> Action:
+    lane = Lane(lane.machine, lane.quote, arrival.region)
+    return arrive(arrival, Chars(lane, arrival.place))
 
 
-def start_of(machine: Quoted, arrival: Arrival) -> Action:
+def start_of(machine: QuotedString) -> Action:
     """What the opening quote does."""
-    return _to(machine, arrival)
+    return _to(Lane(machine, machine.quote), machine.begin())
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +110,7 @@ class Chars(State):
     def leaving(self) -> bytes | None:
         if self.lane.is_zero or self.lane.machine.spans(self.place) != ((0, LAST, self.place),):
             return None
-        return LEAVING
+        return self.lane.quote.leaving
 
     def cost(self) -> int | None:
         lane = self.lane
@@ -131,16 +118,16 @@ class Chars(State):
         return None if cost is None else cost + lane.machine.close_cost()
 
     def at_zero(self) -> State:
-        return Chars(Lane(self.lane.machine, self.lane.region, True), self.place)
+        return Chars(replace(self.lane, is_zero=True), self.place)
 
     def edges(self, out: Edges) -> None:
-        lane = self.lane
+        lane, plain = self.lane, self.lane.quote.plain
         if ending := lane.machine.close(self.place, lane.region):
-            out.do(0x22, ending)
+            out.do(lane.quote.byte, ending)
         found = [(s, lane.arrival(s[2])) for s in lane.machine.spans(self.place)]
         for (low, high, _), action in found:
             if action is not None and low <= 0x7F:
-                out.do(_PLAIN[(low <= _PLAIN) & (high >= _PLAIN)], action)
+                out.do(plain[(low <= plain) & (high >= plain)], action)
         spans = tuple(s for s, action in found if action is not None)
         if not spans:
             return
@@ -236,21 +223,24 @@ class Escape(State):
         return self.lane.slope(self.spans[0][2])
 
     def cost(self) -> int | None:
-        short = tuple(s for s in self.spans if any(s[0] <= c <= s[1] for c in _SHORT))
-        long = _hex(self.lane, self.spans, 0, 4)
-        costs = [
-            self.lane.cost(short, 1) if short else None,
-            1 + cost if long and (cost := long.cost()) is not None else None,
-        ]
+        quote = self.lane.quote
+        short = tuple(s for s in self.spans if any(s[0] <= c <= s[1] for c in quote.short))
+        costs = [self.lane.cost(short, 1)] if short else []
+        for _, size in quote.codes:
+            long = _hex(self.lane, self.spans, 0, size)
+            if long is not None and (cost := long.cost()) is not None:
+                costs.append(cost + 1)
         return min((c for c in costs if c is not None), default=None)
 
     def edges(self, out: Edges) -> None:
-        for code, letter in _SHORT.items():
+        quote = self.lane.quote
+        for code, letter in quote.short.items():
             for _, _, place in _clip(self.spans, code, code):
                 action = self.lane.arrival(place)
                 assert action is not None
                 out.do(letter, action)
-        out.go(0x75, _hex(self.lane, self.spans, 0, 4))
+        for letter, size in quote.codes:
+            out.go(letter, _hex(self.lane, self.spans, 0, size))
 
 
 def _hex(lane: Lane, spans: tuple[Span, ...], first: int, size: int) -> "Hex | None":
@@ -259,13 +249,13 @@ def _hex(lane: Lane, spans: tuple[Span, ...], first: int, size: int) -> "Hex | N
     last = first + (1 << 4 * size) - 1
     plain = _clip(spans, first, min(last, high - 1)) + _clip(spans, max(first, end), last)
     pairs: tuple[Span, ...] = ()
-    if first < low and last >= high:
+    if lane.quote.has_pairs and first < low and last >= high:
         a, b = _pairs_of(max(first, high))[0], _pairs_of(min(last, low - 1))[1]
         pairs = _clip(spans, a, b)
         if high <= first and last < low and pairs and (pairs[0][0], pairs[0][1]) == (a, b):
             return Hex(lane, (), pairs, 0, size, is_any=True)
     if not pairs and plain and (plain[0][0], plain[0][1]) == (first, last):
-        return Hex(lane, ((0, 0xFFFF, plain[0][2]),), (), 0, size, is_any=True)
+        return Hex(lane, ((0, LAST, plain[0][2]),), (), 0, size, is_any=True)
     return Hex(lane, plain, pairs, first, size) if plain or pairs else None
 
 

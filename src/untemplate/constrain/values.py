@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from untemplate.constrain.arrays import ArrayMachine
+from untemplate.constrain.letters import JSON, PYTHON
 from untemplate.constrain.numbers import NumberMachine
 from untemplate.constrain.objects import ObjectMachine
 from untemplate.constrain.relax import children_of, is_known_leaf, relax
 from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Pop, Spell, State
-from untemplate.constrain.strings import JsonString, start_of
+from untemplate.constrain.strings import QuotedString, start_of
 from untemplate.constrain.verdicts import Exit, Verdicts
-from untemplate.dialect import JsonText
+from untemplate.dialect import JsonText, Python
 from untemplate.errors import LimitError
 from untemplate.grammar.build import GrammarOptions
 from untemplate.grammar.schema import Schemas
@@ -30,7 +31,6 @@ from untemplate.grammar.schema_formula import Formula, conj, leaves, neg
 
 __all__ = ["Goal", "Outcome", "Values"]
 
-_WORDS = (b"null", b"false", b"true")
 _MOST_OUTCOMES = 256
 
 Outcome = tuple[tuple[bool, ...], int]
@@ -51,9 +51,10 @@ class Goal:
 class Values:
     """The values of one root schema in JSON."""
 
-    def __init__(self, schemas: Schemas, style: JsonText, options: GrammarOptions) -> None:
+    def __init__(self, schemas: Schemas, style: JsonText | Python, options: GrammarOptions) -> None:
         self.schemas = schemas
-        self.style = style
+        self.letters = JSON if isinstance(style, JsonText) else PYTHON
+        style = style if isinstance(style, JsonText) else JsonText()
         self.is_exact = options.whitespace == "exact"
         self.is_ordered = options.key_order == "declared"
         self.most_blanks = max(20, style.margin + 12 * (style.indent or 0))
@@ -186,7 +187,7 @@ class Kinds:
     def words(self) -> tuple[tuple[bytes, Exit], ...]:
         """Of null, false and true those that are allowed, and what follows."""
         found: list[tuple[bytes, Exit]] = []
-        for part, word in enumerate(_WORDS):
+        for part, word in enumerate(self.values.letters.words):
             verdicts = self._verdicts(part)
             if verdicts is not None and (exit_ := verdicts.exit(bool)) is not None:
                 found.append((word, exit_))
@@ -198,9 +199,13 @@ class Kinds:
         return None if verdicts is None else NumberMachine(verdicts)
 
     @cached_property
-    def string(self) -> JsonString | None:
+    def strings(self) -> tuple[QuotedString, ...]:
+        """One for each quote; none where there is no string."""
         verdicts = self._verdicts(4)
-        return None if verdicts is None else JsonString(verdicts)
+        if verdicts is None:
+            return ()
+        found = (QuotedString(verdicts, quote) for quote in self.values.letters.quotes)
+        return tuple(machine for machine in found if machine.shortest() is not None)
 
     @cached_property
     def array(self) -> ArrayMachine | None:
@@ -217,8 +222,7 @@ class Kinds:
         costs: list[int | None] = [len(word) + exit_.cost for word, exit_ in self.words]
         if self.number is not None:
             costs.append(self.number.begin().cost())
-        if self.string is not None and (cost := self.string.shortest()) is not None:
-            costs.append(cost + 2)
+        costs += [2 + cost for s in self.strings if (cost := s.shortest()) is not None]
         costs += [m.shortest() for m in (self.array, self.object) if m is not None]
         return min((c for c in costs if c is not None), default=None)
 
@@ -228,7 +232,8 @@ class Kinds:
         found = bytearray(word[0] for word, _ in self.words)
         if self.number is not None:
             found += self.number.first_bytes()
-        machines = ((self.string, 0x22), (self.array, 0x5B), (self.object, 0x7B))
+        found += bytes(s.quote.byte for s in self.strings)
+        machines = ((self.array, 0x5B), (self.object, 0x7B))
         found += bytes(b for m, b in machines if m is not None and m.shortest() is not None)
         return bytes(found)
 
@@ -238,8 +243,8 @@ class Kinds:
             out.go(word[0], Spell(word[1:], Pop(exit_.result), exit_.cost))
         if self.number is not None:
             self.number.begin().edges(out)
-        if self.string is not None and self.string.shortest() is not None:
-            out.do(0x22, start_of(self.string, self.string.begin()))
+        for string in self.strings:
+            out.do(string.quote.byte, start_of(string))
         if self.array is not None and self.array.shortest() is not None:
             out.go(0x5B, self.array.begin())
         if self.object is not None and self.object.shortest() is not None:

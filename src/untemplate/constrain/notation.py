@@ -1,0 +1,175 @@
+r"""Values in the notation of a dialect, as steps: literals, raw strings, values in JSON or Python.
+
+    written(types, "to", goal)  ->  ways to write the value of the key `to`, from behind the key on:
+                                    Literal(">"), Raw(...), Literal("</parameter>\n")
+
+Which way belongs to which type of value is what `Written` says. Where a schema allows a free raw
+string, the other types need no way of their own: their text is a raw string as well. A raw string
+never holds the mark of its closer. White space beside a free raw string is left to the string.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from untemplate.constrain.characters import StringMachine
+from untemplate.constrain.items import ItemsPlan
+from untemplate.constrain.pairs import PairsPlan
+from untemplate.constrain.positions import Raw, Step, ValueStart
+from untemplate.constrain.relax import relax
+from untemplate.constrain.text import Avoid
+from untemplate.constrain.values import Goal, Values
+from untemplate.constrain.verdicts import Verdicts
+from untemplate.dialect import (
+    KEY_IN_LITERAL,
+    Absent,
+    Empty,
+    Encoding,
+    Items,
+    JsonText,
+    JsonType,
+    Notation,
+    Pairs,
+    Python,
+    Written,
+)
+from untemplate.dialect import Raw as RawText
+from untemplate.errors import LimitError
+from untemplate.grammar import GrammarOptions, nodes
+from untemplate.grammar.schema import Schemas
+from untemplate.grammar.schema_atoms import Strings, Typed
+from untemplate.grammar.schema_formula import Formula, substitute
+
+__all__ = ["NotationWriter", "raw_machine"]
+
+_PARTS: Mapping[JsonType, tuple[int, ...]] = {
+    "string": (4,),
+    "integer": (3,),
+    "number": (3,),
+    "boolean": (1, 2),
+    "null": (0,),
+    "array": (5,),
+    "object": (6,),
+}
+"""Which parts of `Typed` say whether values of a type are allowed."""
+
+Scope = Mapping[str, Items | Pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands."""
+
+    scope: Scope
+    """What `Notation` may name here."""
+    following: str
+    """The literal that follows the value."""
+
+
+class NotationWriter:
+    """Writes the values of one schema."""
+
+    def __init__(self, schemas: Schemas, options: GrammarOptions) -> None:
+        self.schemas = schemas
+        self._options = options
+        self._values: dict[JsonText | Python, Values] = {}
+        self._plans: dict[object, PairsPlan | ItemsPlan] = {}
+
+    def values(self, style: JsonText | Python | None = None) -> Values:
+        """The machines of values in JSON or Python."""
+        style = style or JsonText()
+        if style not in self._values:
+            self._values[style] = Values(self.schemas, style, self._options)
+        return self._values[style]
+
+    def root(self, encoding: Encoding, following: str) -> tuple[Step, ...]:
+        """The value of the whole schema."""
+        typed = self.schemas.typed_goal(self.schemas.root)
+        return self._value(typed, encoding, Place({}, following))
+
+    def written(
+        self, types: Mapping[JsonType, Written], key: str | None, goal: Formula, place: Place
+    ) -> Iterator[tuple[Step, ...]]:
+        """The ways to write a value; `key` is what it belongs to, None where that is open."""
+        typed = self.schemas.typed_goal(goal)
+        forms: list[tuple[Written, set[int]]] = []
+        for kind, written in types.items():
+            parts = {n for n in _PARTS[kind] if typed.parts[n] is not False}
+            if not parts or isinstance(written.encoding, Absent):
+                continue
+            if key is None and KEY_IN_LITERAL in written.before + written.after:
+                continue
+            same = next((n for w, n in forms if w == written), None)
+            if same is None:
+                forms.append((written, parts))
+            else:
+                same |= parts
+        free = [w for w, _ in forms if isinstance(w.encoding, RawText) and typed.string is True]
+        for written, parts in forms:
+            if any(w is not written and w.before.rstrip() == written.before.rstrip() for w in free):
+                continue
+            only = Typed(*(p if n in parts else False for n, p in enumerate(typed.parts)))
+            yield tuple(self._form(written, key or "", only, place))
+            if written.guarded is not None and typed.string is not True:
+                yield tuple(self._form(written.guarded, key or "", only, place))
+
+    def _form(self, written: Written, key: str, typed: Typed, place: Place) -> Iterator[Step]:
+        before = written.before.replace(KEY_IN_LITERAL, key)
+        after = written.after.replace(KEY_IN_LITERAL, key)
+        place = Place(place.scope, after or place.following)
+        if isinstance(written.encoding, RawText) and typed.string is True:
+            # The text itself may hold the space of the literals, or not.
+            before, after = before.rstrip(), after.lstrip() or after
+        yield nodes.Literal(before.encode())
+        yield from self._value(typed, written.encoding, place)
+        yield nodes.Literal(after.encode())
+
+    def _value(self, typed: Typed, encoding: Encoding, place: Place) -> tuple[Step, ...]:
+        match encoding:
+            case JsonText() | Python():
+                values = self.values(encoding)
+                goal = Goal((), only=typed)
+                first = values.kinds(goal).first_bytes
+                return (ValueStart(values.begin(goal, space=False), first, self.schemas.origin),)
+            case Pairs() | Items():
+                return (self._plan(typed, encoding, place).start(),)
+            case Notation(name):
+                return self._value(typed, place.scope[name], place)
+            case RawText():
+                mark = (place.following.strip() or place.following).encode()
+                formula = relax(typed.string, self.values().is_known)
+                return (Raw(raw_machine(formula, mark), Avoid((mark,))),)
+            case Empty():
+                return ()
+            case _:
+                kind = type(encoding).__name__
+                raise LimitError(
+                    f"values as {kind} are not constrained yet", place=self.schemas.origin
+                )
+
+    def _plan(self, typed: Typed, encoding: Pairs | Items, place: Place) -> PairsPlan | ItemsPlan:
+        key = (typed, id(encoding), place.following)
+        if key not in self._plans:
+            if isinstance(encoding, Pairs):
+                formula = relax(typed.object, self.values().is_known)
+                scope = encoding.notations or place.scope
+                self._plans[key] = PairsPlan(self, encoding, formula, scope)
+            else:
+                formula = relax(typed.array, self.values().is_known)
+                self._plans[key] = ItemsPlan(self, encoding, formula, place.scope)
+        return self._plans[key]
+
+
+def raw_machine(formula: Formula, mark: bytes) -> StringMachine:
+    """The raw strings that satisfy a formula; members that hold the mark are left out."""
+
+    def keep(atom: object) -> Formula:
+        if not isinstance(atom, Strings):
+            return atom
+        members = tuple(m for m in atom.members if not mark or mark not in m.encode())
+        return Strings(members) if members else False
+
+    return StringMachine(Verdicts((substitute(formula, keep),)), _utf8_size)
+
+
+def _utf8_size(low: int, high: int) -> int:  # noqa: ARG001  the first of a span is the shortest
+    return 1 + (low > 0x7F) + (low > 0x7FF) + (low > 0xFFFF)
