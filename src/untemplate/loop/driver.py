@@ -252,7 +252,14 @@ class Driver:
         self._chat.extend(tool_message(o) for o in outcomes)
         seconds = time.monotonic() - start
         record = StepRecord(
-            self._step, message, outcomes, written.usage, written.generations, seconds
+            self._step,
+            message,
+            outcomes,
+            written.usage,
+            written.generations,
+            written.costs,
+            written.diagnosis,
+            seconds,
         )
         self._steps.append(record)
         self.channel.send(StepFinished(record))

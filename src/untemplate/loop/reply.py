@@ -1,15 +1,9 @@
 """One reply of the model: streams it on, hands over each call once, and climbs the ladder of a cut.
 
-A reply that the length limit cut inside or between calls is gone on with, in this order, by at most
-two further generations:
-
-    1. resume: the model goes on at the exact place, if it gave a point; nothing is written twice
-    2. a larger window: the same request with twice the tokens, if the loop had set the limit
-    3. the fallback model, if there is one
-    4. as it is: complete calls run, the cut one is answered `incomplete` and the model is told why
-
-Rungs 2 and 3 write the reply again from the start, so they are not taken once a call of it is
-complete: complete work is never thrown away. A resume that adds nothing ends the ladder.
+A reply that the length limit cut inside or between calls is gone on with as `budget.ladder` says:
+in place, if the model gave a point; else by asking again, in another way, at most twice. If that
+does not help it stays as it is: complete calls run, the cut one is answered `incomplete` and the
+model is told why.
 
 Ids are made unique here: a server that gives one constant id to all calls (some do) gets its ids
 replaced before anybody sees them, and the written one is kept beside.
@@ -22,6 +16,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, replace
 from typing import cast
 
+from untemplate.budget.ladder import Attempt, Climb, Rung, Stop, climb, is_cut
 from untemplate.budget.policy import is_sealed, repairs
 from untemplate.errors import EngineError
 from untemplate.loop.channel import Channel
@@ -40,7 +35,11 @@ from untemplate.message import CallDelta, Delta, Diagnostic, Message, ToolCall, 
 
 __all__ = ["ReplyReader", "Written", "is_cut"]
 
-_FURTHER_MAX = 2
+_AGAIN = {
+    "window": "it gets a larger window",
+    "tools": "it is asked for with that tool alone",
+    "model": "another model takes over",
+}
 _LETTERS = string.ascii_letters + string.digits
 
 
@@ -51,18 +50,10 @@ class Written:
     message: Message
     usage: Usage
     generations: int
-
-
-def is_cut(message: Message) -> bool:
-    """Whether the reply, or a call in it, has not ended by itself.
-
-    A reply may be cut between two calls, where nothing is open: then only the reason tells.
-    """
-    return (
-        message.finish_reason == "length"
-        or message.end in ("cut", "forced")
-        or any(c.state in ("cut", "forced") for c in message.tool_calls)
-    )
+    costs: tuple[Usage, ...] = ()
+    """What each of them took."""
+    diagnosis: str = ""
+    """What the limit was too low for, if the reply stayed cut."""
 
 
 class ReplyReader:
@@ -103,32 +94,30 @@ class ReplyReader:
 
     async def read(self, request: Request) -> Written:
         """The reply to a request, gone on with while it is cut and there is a way."""
-        reply = await self._generate(self._model, request)
-        usages = [reply.usage]
-        enlarged = False
-        fallback = self._fallback
-        while len(usages) <= _FURTHER_MAX and _may_go_on(reply):
-            model, before = self._model, reply
-            if reply.point is not None:
-                request = replace(request, resume=reply.point)
-            elif self._sealed or not _has_open_call(reply.message):
-                break
-            elif request.max_tokens is not None and not enlarged:
-                enlarged = True
-                request = replace(request, max_tokens=2 * request.max_tokens)
-                self._restart("the reply was cut inside a call; it gets a larger window")
-            elif fallback is not None:
-                model, fallback = fallback, None
-                request = replace(request, resume=None)
-                self._restart("the reply was cut inside a call; another model takes over")
-            else:
-                break
+        model = self._model
+        reply = await self._generate(model, request)
+        attempts = [_attempt(None, reply, request)]
+        while isinstance(step := self._step_of(attempts, request), Climb):
+            request = replace(request, resume=reply.point if step.rung == "resume" else None)
+            if step.rung != "resume":
+                self._restart(f"the reply was cut inside a call; {_AGAIN[step.rung]}")
+            if step.rung == "window":
+                request = replace(request, max_tokens=step.max_tokens)
+            elif step.rung == "tools":
+                kept = tuple(t for t in request.tools if t.name == step.tool)
+                request = replace(request, tools=kept)
+            elif step.rung == "model" and self._fallback is not None:
+                model = self._fallback
             reply = await self._generate(model, request)
-            usages.append(reply.usage)
-            if request.resume is not None and reply.message.raw == before.message.raw:
-                break
+            attempts.append(_attempt(step.rung, reply, request))
         message = self._hand_over(reply.message)
-        return Written(message, total(*usages), len(usages))
+        costs = tuple(a.usage for a in attempts)
+        return Written(message, total(*costs), len(costs), costs, step.diagnosis)
+
+    def _step_of(self, attempts: Sequence[Attempt], request: Request) -> Climb | Stop:
+        if self._sealed and not attempts[-1].can_resume:
+            return Stop()  # a call was handed over: complete work is never thrown away
+        return climb(attempts, tools=len(request.tools), has_other_model=self._fallback is not None)
 
     def close(self) -> Message:
         """What was received so far of a reply that is not going to end."""
@@ -254,13 +243,9 @@ def _closing(stream: AsyncIterator[ModelItem]) -> AbstractAsyncContextManager[ob
     return nullcontext()
 
 
-def _may_go_on(reply: Reply) -> bool:
-    """Whether the cut may have cost calls. Text that filled its window is simply long."""
-    return is_cut(reply.message) and (reply.point is not None or bool(reply.message.tool_calls))
-
-
-def _has_open_call(message: Message) -> bool:
-    return any(not is_sealed(c) for c in message.tool_calls)
+def _attempt(rung: Rung | None, reply: Reply, request: Request) -> Attempt:
+    can_resume = reply.point is not None
+    return Attempt(rung, reply.message, reply.usage, request.max_tokens, can_resume)
 
 
 def _new_id() -> str:

@@ -43,6 +43,10 @@ class StepRecord:
     """Of all generations of the step."""
     generations: int = 1
     """How often the model was asked: more than once if its reply was cut."""
+    costs: tuple[Usage, ...] = ()
+    """What each of them took."""
+    diagnosis: str = ""
+    """What the limit was too low for, if the reply stayed cut all the same."""
     seconds: float = 0.0
 
 
