@@ -17,13 +17,16 @@ from constrain.test_laws import (
     choose_open,
     run,
 )
+from corpus import corpus_dir
 from dialects import ALL, HERMES
 from untemplate.constrain import compile_grammar
 from untemplate.dialect import CallBlock, Dialect, Hole, JsonText, Opening, Prompt, Whole
 from untemplate.errors import RequestError, SchemaError, VocabularyError
 from untemplate.grammar import Grammar, build_grammar
+from untemplate.inference import analyse
 from untemplate.message import JSON, Message, ToolChoice
 from untemplate.reader import Reader
+from untemplate.template.source import read_source
 from untemplate.vocabulary import Vocabulary
 
 ANSWER: JSON = {
@@ -213,3 +216,25 @@ def test_a_schema_that_is_wrong_is_named():
         build_grammar(HERMES, response_schema={"items": {"$ref": "#/$defs/none"}})
     with pytest.raises(VocabularyError):
         compile_grammar(build_grammar(HERMES, response_schema=False), SMALL)
+
+
+@pytest.mark.laws
+def test_law_09_over_the_corpus():
+    rng = random.Random(9)
+    refused = 0
+    for path in sorted((corpus_dir() / "templates").glob("*")):
+        dialect = analyse(read_source(path).compile(with_tools=True)).dialect
+        for prompt in dialect.prompts[:3]:
+            try:
+                grammar = build_grammar(dialect, TOOLS[1:], prompt=prompt, response_schema=ANSWER)
+            except RequestError:
+                refused += 1
+                break
+            compiled = compile_grammar(grammar, VOCABULARIES["plain"])
+            for extra in (0, 30):
+                written = compiled.vocabulary.bytes_of(run(compiled, extra, rng, choose_any)[:-1])
+                message = read(grammar, written)
+                if not message.tool_calls:
+                    assert not message.diagnostics, (path.name, written)
+                    jsonschema_rs.validate(ANSWER, json.loads(message.content))
+    assert refused <= 5
