@@ -334,8 +334,8 @@ def from_response_template(template: Mapping[str, Any]) -> Dialect:
             closing = _first(reasoning, "close")
             edges.append(Edge("reasoning", "call", closing + before, "given"))
     anchor = template.get("start_anchor", "")
-    text = anchor[0] if isinstance(anchor, list) else anchor
-    prompt = Prompt(str(text), tuple(openings), evidence="given")
+    texts = cast("list[object]", anchor) if isinstance(anchor, list) else [anchor]
+    prompt = Prompt(str(texts[0]), tuple(openings), evidence="given")
     return Dialect(blocks, tuple(edges), (prompt,), _stops(known), origin="given")
 
 
@@ -375,7 +375,7 @@ def _read_calls(field: Mapping[str, Any]) -> tuple[CallBlock, str, str, str]:
     """A call, and what stands before the first, between two, and after the last."""
     content = field.get("content", "text")
     if content == "python-call-list":
-        types = {kind: Written("=", Python(), "") for kind in _TYPES}
+        types: dict[JsonType, Written] = {k: Written("=", Python(), "") for k in _TYPES}
         pairs = Pairs("", "", ", ", "", "", types)
         call = CallBlock((Hole.NAME, "(", Hole.ARGUMENTS, ")"), pairs)
         return call, _first(field, "open") + "[", ", ", "]" + _first(field, "close")
@@ -433,7 +433,7 @@ def _read_named(field: Mapping[str, Any], content: str) -> tuple[CallBlock, str,
     parts: Sequence[str] = _literals(str(arguments.get("tag_pattern", "")))
     if len(parts) != 3:
         raise DialectError("no key and value", place="response_template.tool_calls.tag_pattern")
-    types = {
+    types: dict[JsonType, Written] = {
         kind: Written(parts[1], Raw() if kind == "string" else JsonText(), parts[2])
         for kind in _TYPES
     }

@@ -132,10 +132,11 @@ class Schemas:
 
     def typed_goal(self, goal: Formula) -> Typed:
         """The same of a formula whose leaves are subschemas."""
-        parts = [
-            substitute(goal, lambda leaf, n=n: self.typed(leaf).parts[n])
-            for n in range(len(ANYTHING.parts))
-        ]
+
+        def part(number: int) -> Formula:
+            return substitute(goal, lambda leaf: self.typed(leaf).parts[number])
+
+        parts = [part(number) for number in range(len(ANYTHING.parts))]
         return all_of(Typed(*parts), self._everywhere)
 
     # ------------------------------------------------------------------------ places and references

@@ -152,7 +152,9 @@ def _learn_pattern(examiner: Examiner, arguments: Arguments, most: int) -> CallS
         raise Obstacle("calls of one turn are written in different ways")
     afters = [c.after for c in contexts]
     if joints:
-        loop = cut_loop(befores[0], joints[0], afters[0], befores[1:], afters[1:])
+        loop = cut_loop(
+            befores[0], joints[0], afters[0], more_before=befores[1:], more_after=afters[1:]
+        )
         opening, separator, closing = loop.open, loop.separator, loop.close
     else:
         (opening, closing), separator = _single(examiner, befores, afters), ""

@@ -44,12 +44,14 @@ def find_changes(template: CompiledTemplate, capabilities: Capabilities) -> tupl
 
 
 def _shapes(capabilities: Capabilities) -> list[tuple[Field, ...]]:
-    reasoning: list[tuple[Field, ...]] = [("content",)]
+    shapes: list[tuple[Field, ...]] = [("content",)]
     if capabilities.calls:
-        reasoning += [("calls",), ("content", "calls")]
+        shapes.append(("calls",))
+        shapes.append(("content", "calls"))
     if capabilities.reasoning is not None:
-        reasoning += [("reasoning", *shape) for shape in tuple(reasoning)]
-    return reasoning
+        before: tuple[Field, ...] = ("reasoning",)
+        shapes += [before + shape for shape in tuple(shapes)]
+    return shapes
 
 
 def _followers(probe: Probe) -> list[tuple[str, Messages]]:

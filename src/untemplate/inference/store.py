@@ -88,9 +88,12 @@ def _capabilities(plain: dict[str, Any]) -> Capabilities:
         raise ValueError
     reasoning = plain["reasoning"]
     place = ReasoningPlace(**reasoning) if reasoning else None
-    return Capabilities(**{**plain, "reasoning": place, "ids": IdForm(**plain["ids"])})
+    values: dict[str, Any] = {**plain, "reasoning": place, "ids": IdForm(**plain["ids"])}
+    return Capabilities(**values)
 
 
 def _proof(plain: dict[str, Any]) -> Proof:
     losses = tuple(Loss(**loss) for loss in plain["losses"])
-    return Proof(**{**plain, "losses": losses, "not_covered": tuple(plain["not_covered"])})
+    values: dict[str, Any] = {**plain, "losses": losses}
+    values["not_covered"] = tuple(plain["not_covered"])
+    return Proof(**values)

@@ -73,6 +73,7 @@ def cut_loop(
     before: str,
     joint: str,
     after: str,
+    *,
     more_before: Iterable[str] = (),
     more_after: Iterable[str] = (),
     inside: str = "",

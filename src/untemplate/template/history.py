@@ -67,7 +67,7 @@ def _with_whole_schema(tool: Mapping[str, JSON]) -> Mapping[str, JSON]:
     given = function.get("parameters")
     parameters: Message = {"type": "object", "properties": {}, "required": []}
     parameters |= given if isinstance(given, dict) else {}
-    whole = {"description": "", **function, "parameters": parameters}
+    whole: dict[str, JSON] = {"description": "", **function, "parameters": parameters}
     return {**tool, "function": whole}
 
 
