@@ -2,9 +2,11 @@
 
 import asyncio
 import functools
+import itertools
 import json
 import random
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +14,17 @@ import dialects
 from serving import TEMPLATE
 from tool_loop import USER, check_history, check_no_tasks, complete, play, statuses
 from untemplate.errors import EngineError, RequestError
-from untemplate.loop import ArgumentDelta, Limits, LocalModel, Text, ToolLoop, ToolStarted, tool
+from untemplate.loop import (
+    ArgumentDelta,
+    Limits,
+    LocalModel,
+    Request,
+    Text,
+    ToolLoop,
+    ToolStarted,
+    tool,
+)
+from untemplate.message import ToolCall
 from untemplate.testing import Cut, ScriptedEngine, ScriptedModel
 from untemplate.turn import ChatTemplate
 
@@ -79,41 +91,90 @@ def test_a_script_in_every_dialect(name):
     assert arguments == "".join(c.arguments for c in result.steps[0].message.tool_calls)
 
 
+def check_cut(name, end):
+    """The rest never comes: a resume that adds nothing ends the ladder."""
+    data = WRITTEN[name].encode()
+    paid, pay = bank()
+    model = ScriptedModel(Cut(data[:end]), Cut(""), "done", dialect=dialects.ALL[name])
+    result = complete(ToolLoop(model, [pay], limits=Limits(steps=2)))
+    assert paid == [FIRST, SECOND][: len(paid)]
+    sealed = [c for c in result.steps[0].message.tool_calls if c.state == "complete"]
+    assert len(paid) == len(sealed)
+
+
 @pytest.mark.parametrize("name", WRITTEN)
 def test_law_21_cut_at_random_bytes_nothing_wrong_is_paid(name):
-    """The rest never comes: a resume that adds nothing ends the ladder."""
-    rng = random.Random(name)
+    for end in random.Random(name).sample(range(1, len(WRITTEN[name].encode())), 10):
+        check_cut(name, end)
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("name", WRITTEN)
+def test_law_21_cut_at_every_byte_nothing_wrong_is_paid(name):
+    for end in range(1, len(WRITTEN[name].encode())):
+        check_cut(name, end)
+
+
+def check_resumed(name, cuts, expected):
     data = WRITTEN[name].encode()
-    for end in rng.sample(range(1, len(data)), 25):
-        paid, pay = bank()
-        model = ScriptedModel(Cut(data[:end]), Cut(""), "done", dialect=dialects.ALL[name])
-        result = complete(ToolLoop(model, [pay], limits=Limits(steps=2)))
-        assert paid == [FIRST, SECOND][: len(paid)]
-        sealed = [c for c in result.steps[0].message.tool_calls if c.state == "complete"]
-        assert len(paid) == len(sealed)
+    pieces = [data[a:b] for a, b in itertools.pairwise((0, *cuts, len(data)))]
+    paid, pay = bank()
+    script = [*map(Cut, pieces[:-1]), pieces[-1], "done"]
+    with ScriptedModel(*script, dialect=dialects.ALL[name]) as model:
+        events, result = play(ToolLoop(model, [pay]))
+    message = result.steps[0].message
+    assert paid == [FIRST, SECOND]
+    assert (message.content, message.raw) == (expected.content, expected.raw)
+    written = [c.arguments for c in message.tool_calls]
+    assert written == [c.arguments for c in expected.tool_calls]
+    assert "".join(e.text for e in events if isinstance(e, Text)) == "Paying.done"
+    assert "".join(e.text for e in events if isinstance(e, ArgumentDelta)) == "".join(written)
+    assert result.steps[0].generations == len(pieces)
+
+
+def uncut(name):
+    """The message of the whole text, and the first byte at which a cut is in or before a call."""
+    whole = ScriptedModel(WRITTEN[name], "done", dialect=dialects.ALL[name])
+    message = complete(ToolLoop(whole, [bank()[1]])).steps[0].message
+    return message, WRITTEN[name].encode().index(b"Paying.") + len(b"Paying.") + 2
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_law_20_a_reply_cut_at_random_bytes_is_resumed_to_the_same(name):
     rng = random.Random(name)
-    data = WRITTEN[name].encode()
-    whole = ScriptedModel(data, "done", dialect=dialects.ALL[name])
-    expected = complete(ToolLoop(whole, [bank()[1]])).steps[0].message
-    first = data.index(b"Paying.") + len(b"Paying.") + 2
-    for _ in range(20):
-        one, two = sorted(rng.sample(range(first, len(data)), 2))
-        paid, pay = bank()
-        script = [Cut(data[:one]), Cut(data[one:two]), data[two:], "done"]
-        with ScriptedModel(*script, dialect=dialects.ALL[name]) as model:
-            events, result = play(ToolLoop(model, [pay]))
-        message = result.steps[0].message
-        assert paid == [FIRST, SECOND]
-        assert (message.content, message.raw) == (expected.content, expected.raw)
-        assert [c.arguments for c in message.tool_calls] == [
-            c.arguments for c in expected.tool_calls
-        ]
-        assert "".join(e.text for e in events if isinstance(e, Text)) == "Paying.done"
-        assert result.steps[0].generations == 3
+    expected, first = uncut(name)
+    for _ in range(8):
+        cuts = sorted(rng.sample(range(first, len(WRITTEN[name].encode())), 2))
+        check_resumed(name, cuts, expected)
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("name", WRITTEN)
+def test_law_20_a_reply_cut_at_every_byte_is_resumed_to_the_same(name):
+    expected, first = uncut(name)
+    for end in range(first, len(WRITTEN[name].encode())):
+        check_resumed(name, [end], expected)
+
+
+def test_a_point_is_a_value_and_may_be_gone_on_with_twice():
+    data = HERMES_CALLS.encode()
+    for end in (data.index(b"120") + 2, data.index(b"</tool_call>") + 4, len(data) - 1):
+        first = [data[:end]]
+        rest = [data[end:]]
+        model = LocalModel(ScriptedEngine(first, rest, rest), hermes())
+        request = Request(tuple(USER), tools=(tool(bank()[1]).definition,), nonce="n")
+
+        async def replied(request, model=model):
+            items = [i async for i in model.reply(request)]
+            return [i for i in items if isinstance(i, ToolCall)], items[-1]
+
+        sealed, cut = asyncio.run(replied(replace(request, max_tokens=1)))
+        again = replace(request, resume=cut.point)
+        (one, whole), (other, same) = (asyncio.run(replied(again)) for _ in range(2))
+        assert whole.message == same.message
+        assert whole.message.raw.encode() == data
+        assert one == other
+        assert [c.index for c in sealed + one] == [0, 1]
 
 
 def test_text_that_fills_its_window_is_not_gone_on_with():

@@ -123,6 +123,18 @@ def test_a_whole_run_evaluates_only_new_tokens(local, tmp_path, question, name):
     )
 
 
+def test_a_call_that_does_not_fit_says_how_many_tokens_it_takes(local):
+    choice = ToolChoice("required", "calculate", parallel=False)
+    loop = ToolLoop(local, [calculate], choice=choice, limits=Limits(steps=1), max_tokens=6)
+    result = complete(loop, ask("What is 17 times 23?"))
+    (outcome,) = result.steps[0].outcomes
+    assert outcome.status == "incomplete"
+    assert outcome.fault.startswith("a call of calculate takes at least ")
+    assert "A call of calculate takes at least " in outcome.text
+    least = int(outcome.fault.split("at least ")[1].split()[0])
+    assert 9 < least < 60
+
+
 def test_a_call_that_is_cut_is_the_same_after_the_resume(local):
     def run(max_tokens):
         loop = ToolLoop(

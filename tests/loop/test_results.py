@@ -34,7 +34,7 @@ BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """The machine may be busy with other things."""
 
 
-@BUSY
+@settings(BUSY, max_examples=50)
 @given(JSON)
 def test_json_is_json(value):
     text = serialise(value, 10**9).text

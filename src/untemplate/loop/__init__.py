@@ -37,7 +37,7 @@ from untemplate.loop.events import (
 )
 from untemplate.loop.loop import Run, ToolLoop
 from untemplate.loop.mcp import McpTools
-from untemplate.loop.model import Chat, ChatMessage, Model, ModelItem, Reply, Request
+from untemplate.loop.model import CallSize, Chat, ChatMessage, Model, ModelItem, Reply, Request
 from untemplate.loop.outcome import Detail, Outcome, Status
 from untemplate.loop.remote import RemoteModel
 from untemplate.loop.result import Reason, RunResult, StepRecord
@@ -54,6 +54,7 @@ __all__ = [
     "Approver",
     "ArgumentDelta",
     "CallReady",
+    "CallSize",
     "CallStarted",
     "Chat",
     "ChatMessage",

@@ -24,6 +24,7 @@ from untemplate.loop import feedback
 from untemplate.loop.arguments import Arguments, Invalid, canonical, check, decode
 from untemplate.loop.breaker import END_AT, REFUSE_AT, Breaker
 from untemplate.loop.execution import Ready
+from untemplate.loop.model import CallSize
 from untemplate.loop.outcome import FAILURES, Outcome
 from untemplate.loop.tools import HostTool
 from untemplate.message import JSON, Diagnostic, Tool, ToolCall, ToolChoice
@@ -59,8 +60,16 @@ class Admission:
         self._signatures.clear()
         self._choice = choice
 
-    def admit(self, call: ToolCall, repaired: Sequence[Diagnostic] = ()) -> Ready | Outcome:
-        """A call that may run, or its outcome; `repaired` is what was set right in reading it."""
+    def admit(
+        self, call: ToolCall, repaired: Sequence[Diagnostic] = (), size: CallSize | None = None
+    ) -> Ready | Outcome:
+        """A call that may run, or its outcome.
+
+        Args:
+            call: sealed, or as far as it got.
+            repaired: what was set right in reading it.
+            size: what such a call takes, if it was cut again and again.
+        """
         if self.ended is not None:
             return Outcome(call, "skipped", feedback.skipped(call.name, _WHY[self.ended]))
         if self._choice.mode == "none":
@@ -88,7 +97,7 @@ class Admission:
             arguments = check(dict(verdict.arguments), tool.checker)
             note = feedback.partial_note(verdict.left_out, verdict.shortened, verdict.defaulted)
         else:
-            return _refused(call, tool, verdict, repaired)
+            return _refused(call, tool, verdict, repaired, size)
         if isinstance(arguments, Invalid):
             return Outcome(call, "invalid", feedback.invalid(tool.definition, arguments.details))
         return self._ready(call, tool, arguments, signature, note)
@@ -165,7 +174,11 @@ def _signature(call: ToolCall, value: JSON | Invalid) -> str:
 
 
 def _refused(
-    call: ToolCall, tool: HostTool, verdict: Allowed | Refused, repaired: Sequence[Diagnostic]
+    call: ToolCall,
+    tool: HostTool,
+    verdict: Allowed | Refused,
+    repaired: Sequence[Diagnostic],
+    size: CallSize | None,
 ) -> Outcome:
     """The outcome of a call that is cut, damaged or repaired: three different things."""
     if isinstance(verdict, Refused) and verdict.why in ("malformed", "repaired"):
@@ -176,5 +189,7 @@ def _refused(
         cut=unfinished(call),
         missing=missing_arguments(call, tool.definition),
         received=len(call.arguments),
+        size=size,
     )
-    return Outcome(call, "incomplete", text)
+    fault = "" if size is None else f"a call of {call.name} takes {size}"
+    return Outcome(call, "incomplete", text, fault=fault)

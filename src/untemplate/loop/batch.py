@@ -22,6 +22,7 @@ from untemplate.loop.admission import Admission
 from untemplate.loop.approval import ApprovalRequest, Decision, digest
 from untemplate.loop.events import LoopEvent, ToolFinished, ToolProgress, ToolStarted
 from untemplate.loop.execution import Ready, Runner
+from untemplate.loop.model import CallSize
 from untemplate.loop.outcome import Outcome
 from untemplate.message import Diagnostic, ToolCall
 
@@ -65,9 +66,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, call: ToolCall, repaired: Sequence[Diagnostic] = ()) -> None:
+    def add(
+        self, call: ToolCall, repaired: Sequence[Diagnostic] = (), size: CallSize | None = None
+    ) -> None:
         """Admit a call and start it as soon as it may; see `Admission.admit`."""
-        self.place(self._admission.admit(call, repaired))
+        self.place(self._admission.admit(call, repaired, size))
 
     def place(self, entry: Ready | Outcome, *, is_news: bool = True) -> None:
         """The next call, already admitted or answered."""

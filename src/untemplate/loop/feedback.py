@@ -14,6 +14,7 @@ import difflib
 import json
 from collections.abc import Iterable, Sequence
 
+from untemplate.loop.model import CallSize
 from untemplate.loop.outcome import Detail, Status
 from untemplate.message import JSON, Tool
 
@@ -146,14 +147,22 @@ def unserialisable(name: str, problem: str) -> str:
     )
 
 
-def incomplete(name: str, *, cut: Sequence[str], missing: Sequence[str], received: int) -> str:
+def incomplete(
+    name: str,
+    *,
+    cut: Sequence[str],
+    missing: Sequence[str],
+    received: int,
+    size: CallSize | None = None,
+) -> str:
     """A call that the token limit cut."""
     details = [Detail(p, "complete", "this argument was cut off") for p in cut]
     details += [Detail(p, "required", "this argument is missing") for p in missing]
     return error(
         "incomplete",
         f"The call of {name or 'a tool'} was cut off by the length limit after {received} "
-        "characters of arguments, so it was not run.",
+        "characters of arguments, so it was not run."
+        + ("" if size is None else f" A call of {name} takes {size}."),
         hint="Write the call again, shorter, or split the work into several smaller calls.",
         details=details,
     )

@@ -5,16 +5,17 @@
 
 The engine runs in a thread. Calls are sealed as the reader says, byte by byte, so read-only tools
 start while the reply is still being written. A reply that `max_tokens` cut at its calls is gone on
-with in place: the turn keeps its token ids, and its reader stays open. Own turns are sent again as
-they were written (`replay`).
+with in place, from the resume point of its turn; one that is cut again says how many tokens such a
+call takes. Own turns are sent again as they were written (`replay`).
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
+from untemplate.budget.window import windows
 from untemplate.engines.engine import Engine
 from untemplate.engines.events import (
     DrivenConstraint,
@@ -24,14 +25,14 @@ from untemplate.engines.events import (
     ShouldStop,
 )
 from untemplate.engines.sampling import Sampling
-from untemplate.errors import EngineError, RequestError
-from untemplate.loop.model import ModelItem, Reply, Request
+from untemplate.errors import EngineError, RequestError, UntemplateError
+from untemplate.loop.model import CallSize, Chat, ModelItem, Reply, Request
 from untemplate.loop.replay import Renders, Replays, Seam, end_text
 from untemplate.loop.stream import in_thread
 from untemplate.message import JSON, FinishReason, Message, Tool, ToolCall, ToolChoice
-from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, Reader, TextDelta, deltas
+from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, TextDelta, deltas
 from untemplate.reader import Event as ReadEvent
-from untemplate.turn import Turn
+from untemplate.turn import ResumePoint, Turn
 from untemplate.vocabulary import Vocabulary
 
 __all__ = ["LocalModel", "Template"]
@@ -100,22 +101,31 @@ class LocalModel:
             stop=self._stop,
             should_stop=should_stop,
         )
+        finished: Finished | None = None
         for event in events:
             match event:
                 case Prompted():
                     continue
                 case Generated(_, _, read):
                     yield from turn.calls.read(read)
-                case Finished(message, _, usage):
-                    self._replays.keep(request, message, turn.ids, turn.end)
-                    is_filled = usage.completion_tokens == request.max_tokens
-                    yield Reply(message, usage, turn if is_filled and turn.may_call else None)
-                    return
-        raise EngineError("the engine ended without a message", place="engine")
+                case Finished():
+                    finished = event
+        if finished is None:
+            raise EngineError("the engine ended without a message", place="engine")
+        message, usage = finished.message, finished.usage
+        self._replays.keep(request, message, turn.ids, turn.end)
+        is_filled = usage.completion_tokens == request.max_tokens
+        is_cut_again = request.resume is not None or not is_filled
+        yield Reply(
+            message,
+            usage,
+            turn.point() if is_filled and turn.may_call else None,
+            turn.sizes(message, request.messages) if is_cut_again else {},
+        )
 
     def _turn(self, request: Request) -> "_LoopTurn":
-        if isinstance(request.resume, _LoopTurn):
-            return request.resume
+        if isinstance(request.resume, _Point):
+            return _LoopTurn.resumed(request.resume)
         now = None if self._clock is None else self._clock()
         try:
             turn = self._begun(request, request.output_schema, now)
@@ -124,7 +134,7 @@ class LocalModel:
                 raise
             # The dialect can't tell an answer from a call; the loop checks every answer anyway.
             turn = self._begun(request, None, now)
-        return _LoopTurn(turn, self._replays.seam(request, turn, now), request.nonce)
+        return _LoopTurn(turn, self._replays.seam(request, turn, now))
 
     def _begun(self, request: Request, response_schema: JSON, now: datetime | None) -> Turn:
         return self._template.turn(
@@ -172,16 +182,21 @@ class _CallsRead:
         yield from deltas(told)
 
 
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Where a reply was cut: a value, which may be gone on with more than once."""
+
+    at: ResumePoint
+    prompt: tuple[int, ...]
+    """What was sent; not the ids of the template's prompt if own turns were sent again."""
+    vocabulary: Vocabulary | None
+
+
 class _LoopTurn:
-    """A turn that goes on behind cached ids, and that a limit does not close.
+    """A turn that goes on behind cached ids, and that can be gone on with where a limit cut it."""
 
-    Also the point of a cut reply.
-    """
-
-    def __init__(self, turn: Turn, seam: Seam | None, nonce: str) -> None:
+    def __init__(self, turn: Turn, seam: Seam | None) -> None:
         self._turn = turn
-        self._nonce = nonce
-        self._fed: list[bytes] = []
         self._seam = seam
         self._prompt: list[int] | None = None
         self._vocabulary: Vocabulary | None = None
@@ -190,9 +205,36 @@ class _LoopTurn:
         """Whether the limit came in a call, after one, or in what may become the marker of one."""
         self.tokens = turn.tokens
         self.batches = turn.batches
-        self.reasoning_tokens = 0
+        self.reasoning_tokens = turn.reasoning_tokens
         self.unsettled = 0
         self.calls = _CallsRead()
+
+    @classmethod
+    def resumed(cls, point: _Point) -> "_LoopTurn":
+        turn = cls(Turn.resumed(point.at), None)
+        turn._prompt = list(point.prompt) or None
+        turn._vocabulary = point.vocabulary
+        for _ in turn.calls.read(turn._turn.before):
+            pass  # was told before the cut
+        return turn
+
+    def point(self) -> _Point:
+        """Where the turn was cut; the engine has to be through with it."""
+        at = replace(self._turn.resume_point(), reasoning_tokens=self.reasoning_tokens)
+        return _Point(at, tuple(self._prompt or ()), self._vocabulary)
+
+    def sizes(self, message: Message, earlier: Chat) -> dict[str, CallSize]:
+        """What calls of the tools take whose calls were cut."""
+        names = {c.name for c in message.tool_calls if c.state == "cut"}
+        grammar = self._turn.grammar
+        tools = tuple(t for t in grammar.tools if t.name in names)
+        if self._vocabulary is None or not tools:
+            return {}
+        try:
+            found = windows(replace(grammar, tools=tools), self._vocabulary, earlier)
+        except UntemplateError:  # a tool that can't be measured is one that was not masked either
+            return {}
+        return {w.tool: CallSize(w.least, w.typical) for w in found}
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -236,21 +278,16 @@ class _LoopTurn:
         self._turn.limit_decides()
 
     def feed(self, data: bytes) -> Sequence[ReadEvent]:
-        self._fed.append(data)
         return self._turn.feed(data)
 
     def finish(self, reason: FinishReason) -> Message:
-        """The message. At a limit a second reader is closed, and that of the turn stays open."""
+        message = self._turn.finish(reason)
+        self._is_closed = reason != "length"
+        self.unsettled = 0  # what a limit made an engine give out has been read, and stays so
         if reason == "length":
-            self.unsettled = 0  # what a limit made an engine give out has been read, and stays so
-            written = b"".join(self._fed)
-            again = Reader(self._turn.grammar, nonce=self._nonce)
-            again.feed(written)
-            message = again.finish(reason)
+            written = self._turn.resume_point().written
             self.may_call = bool(message.tool_calls or written[self.calls.text_end :].strip())
-            return message
-        self._is_closed = True
-        return self._turn.finish(reason)
+        return message
 
     def finish_events(self) -> Sequence[ReadEvent]:
         """What the end settled; not told at a limit, since a resume may settle it otherwise."""

@@ -17,13 +17,13 @@ What a model wrote is never an exception. Exceptions mean that the model itself 
 broken, and end the run.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from untemplate.message import JSON, Delta, Message, Tool, ToolCall, ToolChoice, Usage
 
-__all__ = ["Chat", "ChatMessage", "Model", "ModelItem", "Reply", "Request"]
+__all__ = ["CallSize", "Chat", "ChatMessage", "Model", "ModelItem", "Reply", "Request"]
 
 ChatMessage = dict[str, JSON]
 """One message in OpenAI's shape: `role`, `content`, `tool_calls`, `tool_call_id`."""
@@ -49,6 +49,18 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class CallSize:
+    """Tokens of a reply that is one call of a tool."""
+
+    least: int
+    typical: int
+
+    def __str__(self) -> str:
+        usual = f", usually {self.typical}" if self.typical > self.least else ""
+        return f"at least {self.least} tokens{usual}"
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """The end of a reply."""
 
@@ -56,6 +68,8 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     point: object = None
     """Where to go on if the message is cut; None: the model can't."""
+    sizes: Mapping[str, CallSize] = field(default_factory=dict[str, CallSize])
+    """What calls of the tools take whose calls were cut, by name, from a model that can tell."""
 
 
 ModelItem = Delta | ToolCall | Reply

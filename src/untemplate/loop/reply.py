@@ -28,7 +28,7 @@ from untemplate.loop.events import (
     Restarted,
     Text,
 )
-from untemplate.loop.model import Model, ModelItem, Reply, Request
+from untemplate.loop.model import CallSize, Model, ModelItem, Reply, Request
 from untemplate.loop.result import total
 from untemplate.loop.telemetry import Tracer, generation_span, note_usage
 from untemplate.message import CallDelta, Delta, Diagnostic, Message, ToolCall, Usage
@@ -72,7 +72,7 @@ class ReplyReader:
         tracer: Tracer,
         channel: Channel,
         used_ids: set[str],
-        add: Callable[[ToolCall, Sequence[Diagnostic]], None],
+        add: Callable[[ToolCall, Sequence[Diagnostic], CallSize | None], None],
         is_eager: Callable[[str], bool],
     ) -> None:
         self._model = model
@@ -110,7 +110,7 @@ class ReplyReader:
                 model = self._fallback
             reply = await self._generate(model, request)
             attempts.append(_attempt(step.rung, reply, request))
-        message = self._hand_over(reply.message)
+        message = self._hand_over(reply)
         costs = tuple(a.usage for a in attempts)
         return Written(message, total(*costs), len(costs), costs, step.diagnosis)
 
@@ -121,7 +121,7 @@ class ReplyReader:
 
     def close(self) -> Message:
         """What was received so far of a reply that is not going to end."""
-        self._hand({})
+        self._hand({}, {})
         return Message(
             content="".join(self._content),
             reasoning_content="".join(self._reasoning),
@@ -213,26 +213,30 @@ class ReplyReader:
         while (following := self._sealed.get(len(self._calls))) is not None:
             self._know(following)
             if self._handed == len(self._calls) - 1 and self._is_eager(following.name):
-                self._hand({})
+                self._hand({}, {})
 
     def _know(self, call: ToolCall) -> None:
         self._calls.append(call)
         if is_sealed(call):
             self._channel.send(CallReady(call))
 
-    def _hand(self, repaired: Mapping[int, Sequence[Diagnostic]]) -> None:
+    def _hand(
+        self, repaired: Mapping[int, Sequence[Diagnostic]], sizes: Mapping[str, CallSize]
+    ) -> None:
         """Hand over all calls that are known and were not handed over before."""
         for call in self._calls[self._handed :]:
             self._handed += 1
-            self._add(call, repaired.get(call.index, ()))
+            self._add(call, repaired.get(call.index, ()), sizes.get(call.name))
 
-    def _hand_over(self, message: Message) -> Message:
+    def _hand_over(self, reply: Reply) -> Message:
         """Hand over what was not on the way; the message as it goes into the history."""
+        message = reply.message
         self._stream(self._rest(message))
         for index, call in enumerate(message.tool_calls):
             if index >= len(self._calls):
                 self._know(self._own(call, index))
-        self._hand({i: repairs(message, c) for i, c in enumerate(message.tool_calls)})
+        repaired = {i: repairs(message, c) for i, c in enumerate(message.tool_calls)}
+        self._hand(repaired, reply.sizes)
         return replace(message, tool_calls=tuple(self._calls))
 
 
