@@ -1,5 +1,7 @@
-"""The page about the tool loop names tests that exist, and its example runs."""
+"""The page about the tool loop names tests that exist, and its examples run."""
 
+import asyncio
+import json
 import re
 from pathlib import Path
 
@@ -38,3 +40,33 @@ def test_the_page_lists_every_type_of_error():
 
     types = set(feedback._TYPES.values())
     assert {t for t in types if f"`{t}`" not in PAGE} == set()
+
+
+def example(beginning):
+    return next(e for e in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if beginning in e)
+
+
+def test_the_example_of_events_runs(capsys):
+    from tool_loop import USER, once
+    from untemplate.loop import ToolLoop
+
+    names = {"loop": ToolLoop(once(("now", {})), [now]), "messages": USER}
+    lines = "".join(f"    {line}\n" for line in example("async with loop.run").splitlines())
+    exec(compile(f"async def main():\n{lines}", "docs/tool-loop.md", "exec"), names)
+    asyncio.run(names["main"]())
+    assert capsys.readouterr().out == "{}now ok\ndone"
+
+
+def test_the_example_of_approvals_runs():
+    from tool_loop import complete, once
+    from untemplate.loop import ToolLoop, tool
+
+    loop = ToolLoop(once(("now", {})), [tool(now, effect="destructive")])
+    names = {"loop": loop, "stored": json.dumps(complete(loop).state), "json": json}
+    exec(compile(example("loop.resume"), "docs/tool-loop.md", "exec"), names)
+    result = asyncio.run(names["run"].complete())
+    assert (result.text, result.steps[0].outcomes[0].text) == ("done", "noon")
+
+
+def now():
+    return "noon"

@@ -77,6 +77,9 @@ class Hosted:
         screen = Screen()
         try:
             runner.run(self._show(run, screen))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            screen.interrupt()
+            raise
         finally:
             self._messages = list(run.messages)
             screen.end()

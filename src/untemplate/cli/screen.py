@@ -74,6 +74,12 @@ class Screen:
         self._write(f"({text})", fg="yellow")
         self._line()
 
+    def interrupt(self) -> None:
+        """Ctrl-C was typed; the terminal has shown it, wherever the cursor was."""
+        click.echo()
+        self._in_call = False
+        self._is_fresh = True
+
     def end(self) -> None:
         """The turn is over: the next thing starts on a line of its own."""
         self.end_call()
