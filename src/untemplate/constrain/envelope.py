@@ -26,7 +26,7 @@ from untemplate.constrain.positions import (
     InText,
     Position,
 )
-from untemplate.constrain.state import Action, Edges, Enter, Go, Result, State
+from untemplate.constrain.state import Action, Edges, Enter, Go, Result, Set, Spell, State
 from untemplate.constrain.text import UTF8_COST, Avoid, utf8_step
 from untemplate.constrain.turn import TurnMachine
 from untemplate.constrain.words import LAST
@@ -52,17 +52,21 @@ class Envelope(State):
 
     @property
     def slope(self) -> int:
+        if len(self.positions) > 1 or not isinstance(self.positions[0], InRaw):
+            return 0
         counted = self._counted
-        if counted is None or len(self.positions) > 1:
+        if counted is None:
             return 0
         return counted.raw.machine.slope(counted.place, counted.region)
 
     def cost(self) -> int | None:
+        if len(self.positions) == 1:
+            return self.machine.cost(self.positions[0])
         costs = [
             self.machine.cost(p)
             for p in self.positions
             # One that has to be counted on costs more than it says; there is a cheaper one.
-            if len(self.positions) == 1 or not (isinstance(p, InRaw) and _slope(p))
+            if not (isinstance(p, InRaw) and _slope(p))
         ]
         return min(costs, default=None)
 
@@ -79,6 +83,8 @@ class Envelope(State):
 
     @property
     def leaving(self) -> bytes | None:
+        if isinstance(self.positions[0], InLiteral) and len(self.positions) == 1:
+            return None
         texts = [p for p in self.positions if isinstance(p, InText | InRaw)]
         if len(texts) != 1 or self.positions != self.machine.inside(texts[0]):
             return None  # at the start of a turn more is possible than in its middle
@@ -114,8 +120,8 @@ class Envelope(State):
         for position in self.positions:
             match position:
                 case InLiteral(data, rest):
-                    following = (InLiteral(data[1:], rest),) if data[1:] else machine.after(rest)
-                    single.setdefault(data[0], []).extend(following)
+                    targets = (InLiteral(data[1:], rest),) if data[1:] else machine.after(rest)
+                    single.setdefault(data[0], []).extend(targets)
                 case AtByte(members, rest):
                     for byte in members:
                         single.setdefault(byte, []).extend(machine.after(rest))
@@ -161,6 +167,9 @@ class Envelope(State):
         """To a set of positions; `arrival` when a raw string goes on in it."""
         if positions == (AfterEnd(),):
             return Go(Finished())
+        if len(positions) == 1 and isinstance(positions[0], InLiteral):
+            action = self._spell(positions[0])
+            return Set(action.state, 0) if self._counted is not None else action
         state = Envelope(self.machine, positions)
         if arrival is not None:
             return arrive(arrival, state)
@@ -168,6 +177,15 @@ class Envelope(State):
         counted = state._counted
         begin = counted.raw.machine.begin() if counted else Arrival(0, 0)
         return arrive(begin, state, was_counted=self._counted is not None)
+
+    def _spell(self, position: InLiteral) -> Go:
+        """To bytes of which nothing but the next is allowed."""
+        found = self.machine.spelt.get(position)
+        if found is None:
+            following = Envelope(self.machine, (position,))
+            then = following._enter_positions(self.machine.after(position.rest))
+            found = self.machine.spelt[position] = Go(Spell(position.data, then))
+        return found
 
     def _enter(
         self,

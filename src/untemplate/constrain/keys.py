@@ -37,6 +37,7 @@ class Names:
         self._sorted = [names[n] for n in order]
         self._numbers = order
         self._states = [(0, len(names), 0), (0, 0, -1)]
+        self._spans: dict[int, tuple[Span, ...]] = {}
         self._ids = {state: n for n, state in enumerate(self._states)}
 
     def name(self, state: int) -> int | None:
@@ -56,9 +57,15 @@ class Names:
 
     def spans(self, state: int) -> tuple[Span, ...]:
         """Where characters lead, that away from all names included."""
+        found = self._spans.get(state)
+        if found is None:
+            found = self._spans[state] = tuple(self._make_spans(state))
+        return found
+
+    def _make_spans(self, state: int) -> list[Span]:
         low, high, size = self._states[state]
         if size < 0:
-            return ((0, LAST, _NONE),)
+            return [(0, LAST, _NONE)]
         if self.name(state) is not None:
             low += 1
         found: list[Span] = []
@@ -74,7 +81,7 @@ class Names:
             low, at = end, code + 1
         if at <= LAST:
             found.append((at, LAST, _NONE))
-        return tuple(found)
+        return found
 
     def _number(self, state: tuple[int, int, int]) -> int:
         found = self._ids.setdefault(state, len(self._states))
@@ -167,8 +174,12 @@ class KeyMachine:
         return None if cost is None else cost + 2
 
     def close(self, place: int, region: int) -> Action | None:  # noqa: ARG002  keys are not counted
-        found = self._words.exit(place)
-        return None if found is None else Pop(found.result)
+        if not self._space.is_plain:
+            found = self._words.exit(place)
+            return None if found is None else Pop(found.result)
+        name = self._space.tree.name(place)
+        key = -1 if name is None else name
+        return None if self._cost_after(key) is None else Pop(key)
 
     def close_cost(self) -> int:
         return 1
@@ -178,7 +189,7 @@ class KeyMachine:
             return self._words.spans(place)
         found = self._living.get(place)
         if found is None:
-            spans = self._space.product.spans(place)
+            spans = self._space.tree.spans(place)
             found = tuple(s for s in spans if self.cost(s[2], 0) is not None)
             self._living[place] = found
         return found
@@ -192,13 +203,13 @@ class KeyMachine:
 
     def _plain_cost(self, place: int) -> int | None:
         """The same without a search: the names that may still come are at hand."""
-        state = self._space.product.parts(place)[0]
+        tree = self._space.tree
         options: list[int] = []
-        for key, rest in self._space.tree.rests(state):
+        for key, rest in tree.rests(place):
             if (after := self._cost_after(key)) is not None:
                 options.append(self.quote.size(rest) + after)
         if (other := self._cost_after(-1)) is not None:
-            options.append(other + (self._space.tree.name(state) is not None))
+            options.append(other + (tree.name(place) is not None))
         return min(options, default=None)
 
     def slope(self, place: int, region: int) -> int:  # noqa: ARG002  keys are not counted

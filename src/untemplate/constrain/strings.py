@@ -126,12 +126,18 @@ class Chars(State):
             out.do(lane.quote.byte, ending)
         found = [(s, lane.arrival(s[2])) for s in lane.machine.spans(self.place)]
         for (low, high, _), action in found:
-            if action is not None and low <= 0x7F:
+            if action is None or low > 0x7F:
+                continue
+            if low < high:
                 out.do(plain[(low <= plain) & (high >= plain)], action)
+            elif low not in lane.quote.leaving:
+                out.do(low, action)
         spans = tuple(s for s, action in found if action is not None)
         if not spans:
             return
         out.go(0x5C, Escape(lane, spans))
+        if spans[-1][1] <= 0x7F:
+            return
         is_one = spans[-1][0] <= 0x7F and spans[-1][1] == LAST
         for leads, low, high, size in _LEAD_GROUPS if is_one else _LEADS:
             out.go(leads, _partial(lane, _clip(spans, low, high), (low, high), size))
@@ -205,7 +211,8 @@ class Partial(State):
                 out.do(np.arange(low - self.first, high - self.first + 1) + 0x80, action)
             return
         step = 1 << 6 * (self.size - 1)
-        for n in range(64):
+        first, last = self.spans[0][0] - self.first, self.spans[-1][1] - self.first
+        for n in range(first // step, last // step + 1):
             low = self.first + n * step
             covers = (low, low + step - 1)
             out.go(0x80 + n, _partial(self.lane, _clip(self.spans, *covers), covers, self.size - 1))
@@ -291,8 +298,13 @@ class Hex(State):
         return min((c for c in costs if c is not None), default=None)
 
     def edges(self, out: Edges) -> None:
-        for digit, letters in _HEX:
-            value = self.first + (digit << 4 * (self.size - 1))
+        step = 4 * (self.size - 1)
+        first, last = 0, 15
+        if not self.pairs and not self.is_any:
+            first = max(self.plain[0][0] - self.first, 0) >> step
+            last = (self.plain[-1][1] - self.first) >> step
+        for digit, letters in _HEX[first : last + 1]:
+            value = self.first + (digit << step)
             if self.size > 1:
                 if self.is_any:
                     out.go(letters, replace(self, size=self.size - 1))

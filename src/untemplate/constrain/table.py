@@ -65,6 +65,8 @@ class Table:
         self._ids: dict[State, int] = {}
         self.flat: NDArray[np.int32] = np.zeros(64 * 256, np.int32)
         self.is_filled: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self.width: list[int] = [0]
+        """How many bytes are allowed in a state that is filled."""
         self.is_loop: NDArray[np.bool_] = np.zeros(64, np.bool_)
         self.zero: NDArray[np.int32] = np.full(64, -1, np.int32)
         """State at count zero, or -1 when it was not asked for."""
@@ -109,6 +111,7 @@ class Table:
         self.states.append(state)
         self.cost.append(cost)
         self.slope.append(state.slope)
+        self.width.append(0)
         self.leaving.append(state.leaving)
         self.is_loop[number] = state.leaving is not None
         return number
@@ -127,6 +130,7 @@ class Table:
         self._row = np.zeros(256, np.int32)
         state.edges(self)
         self.flat[number << 8 : (number + 1) << 8] = self._row
+        self.width[number] = int(np.count_nonzero(self._row))
         self.is_filled[number] = True
 
     def go(self, on: Selector, state: State | None) -> None:
@@ -155,11 +159,9 @@ class Table:
         return -found
 
     def moves(self, number: int) -> list[tuple[int, int]]:
-        """Bytes that are allowed, and what stands for them in the table."""
+        """Bytes that are allowed in a filled state, and what stands for them in the table."""
         found = self._moves.get(number)
         if found is None:
-            if not self.is_filled[number]:
-                self.fill(number)
             row = self.flat[number << 8 : (number + 1) << 8]
             some = np.flatnonzero(row)
             found = list(zip(some.tolist(), row[some].tolist(), strict=True))

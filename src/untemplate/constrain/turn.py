@@ -30,6 +30,7 @@ from untemplate.constrain.positions import (
     ValueStart,
 )
 from untemplate.constrain.sources import Sources
+from untemplate.constrain.state import Go
 from untemplate.constrain.text import UTF8_COST, Avoid
 from untemplate.dialect import CallBlock, Hole
 from untemplate.grammar import Grammar, nodes
@@ -84,6 +85,8 @@ class TurnMachine:
         self._positions: dict[Rest | None, tuple[Position, ...]] = {None: ()}
         self._inside: dict[InText | InRaw, tuple[Position, ...]] = {}
         self._costs: dict[Rest, int] = {}
+        self.spelt: dict[InLiteral, Go] = {}
+        """States of literals that stand alone."""
         self._rules = dict.fromkeys(grammar.rules, INFINITE)
         self._find_rule_costs()
 

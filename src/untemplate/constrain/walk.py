@@ -111,8 +111,13 @@ class _Walk:
 
     def _work(self, small: list[tuple[int, int, int, int]]) -> int:
         """How many entries would be looked up one by one."""
-        moves = self._table.moves
-        return sum(min(count, len(moves(number))) for _, count, number, _ in small)
+        table = self._table
+        total = 0
+        for _, count, number, _ in small:
+            if not table.is_filled[number]:
+                table.fill(number)
+            total += min(count, table.width[number])
+        return total
 
     def _step_few(self, small: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
         """One level, node by node."""
@@ -120,9 +125,8 @@ class _Walk:
         data = trie.data
         found: list[tuple[int, int, int, int]] = []
         for first, count, number, ctx in small:
-            moves = table.moves(number)
-            if len(moves) <= count:
-                for byte, entry in moves:
+            if table.width[number] <= count:
+                for byte, entry in table.moves(number):
                     node = data.find(byte, first, first + count)
                     if node >= 0:
                         self._visit(node, entry, byte, ctx, found)
