@@ -83,6 +83,12 @@ def test_a_case_is_read_in_full():
     assert (case.generation_prompt, case.must_accept) == ("<bot>", "Hi")
 
 
+def test_raw_arguments_stand_in_for_arguments_that_are_no_json():
+    call = {"name": "pay", "arguments": None, "arguments_raw": '{"to": "a'}
+    case = read_case({"id": "x", "template": "t", "input": "", "expected": {"tool_calls": [call]}})
+    assert case.expected.calls == (ExpectedCall("pay", '{"to": "a'),)
+
+
 @pytest.mark.parametrize(
     ("change", "place"),
     [
@@ -142,12 +148,16 @@ def test_a_call_of_an_undeclared_tool_may_stand_beside_those_expected():
     )
     assert judged(both) == ""
     assert judged(replace(both, expected=Expected())) == "1 calls (pay), expected 0"
+    alone = replace(both, input=f"Hm.\n{other}", expected=Expected("Hm."))
+    assert judged(alone) == ""
+    assert judged(replace(alone, expected=Expected(f"Hm.\n{other}"))) == ""
+    assert judged(replace(alone, expected=Expected(other))) != ""
 
 
 def test_without_tools_declared_any_may_be_called():
     case = replace(expecting(ExpectedCall("pay", {"to": "a b", "amount": 12})), tools=None)
     assert judged(case) == ""
-    assert judged(replace(case, tools=())) != ""
+    assert judged(replace(case, tools=(), choice=ToolChoice("none"))) != ""
 
 
 def test_reasoning_may_be_asked_for_as_content():

@@ -113,7 +113,9 @@ def _outcome(case: Case, templates: Path) -> _Outcome:
         turn = _template(templates / case.template).turn(
             case.messages,
             tools=case.tools or (),
-            tool_choice=case.choice,
+            # With no tools at all there is nothing to choose from, whatever the case says.
+            tool_choice=None if case.tools == () else case.choice,
+            response_schema=case.response_schema,
             continue_final_message=case.continues,
             variables=case.variables,
             nonce=case.id,
@@ -146,7 +148,7 @@ def _allowed_by(case: Case, grammar: Grammar, lead: str) -> _AllowedBy:
     of the template; what is spelt otherwise is taken by the lenient sense, that of reading.
     """
     text = case.must_accept
-    if not text or not grammar.tools:
+    if not text or not (grammar.tools or grammar.response_schema is not None):
         return "nothing"
     starts = [text, case.input] if case.input.endswith(text) else [text]
     if case.generation_prompt and text.startswith(case.generation_prompt):
@@ -164,15 +166,13 @@ def _accepts(grammar: Grammar, text: str) -> bool:
 
     stops = grammar.dialect.stops or ("</s>",)
     vocabulary = byte_vocabulary(stops, eos=stops[0])
+    ends = [vocabulary.special[stop] for stop in stops]
     try:
         constraint = compile_grammar(grammar, vocabulary).constraint()
+        is_allowed = constraint.feed(text.encode("utf-8", "surrogatepass"))
+        return is_allowed and (constraint.is_finished or any(map(constraint.allows, ends)))
     except UntemplateError:
         return False
-    if not constraint.feed(text.encode("utf-8", "surrogatepass")):
-        return False
-    return constraint.is_finished or any(
-        constraint.allows(vocabulary.special[stop]) for stop in stops
-    )
 
 
 # ------------------------------------------------------------------------------------------- output

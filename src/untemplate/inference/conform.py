@@ -9,7 +9,8 @@ templates and renders prompts is `untemplate conform`. The rules:
 
 - Content and reasoning are compared without white space at their ends; null is empty.
 - Names are exact. Ids count where the format writes them and the case gives one. A call of a tool
-  that is not declared may come out beside those that are expected, if it is marked.
+  that is not declared may come out beside those that are expected, if it is marked; its text may
+  be expected as content.
 - Arguments are JSON values. Where the expected text ends in mid-value, ours has to begin it, and to
   go at least as far as its last settled value; white space between values does not count.
 - The input is read whole and byte by byte. The same message has to come out, and what was streamed
@@ -95,6 +96,8 @@ class Case:
     """None: any tool may be called, whatever its name."""
     choice: ToolChoice = field(default_factory=ToolChoice)
     variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    response_schema: JSON = None
+    """What content has to be, where the turn is no call."""
     reasoning_is_content: bool = False
     continues: bool = False
     """The last message is the beginning of the one that is read."""
@@ -141,6 +144,7 @@ def read_case(value: JSON, place: str = "case") -> Case:
         tools=None if tools is None else _tools(tools, f"{place}: tools"),
         choice=_choice(fields.get("tool_choice"), place, parallel=parallel),
         variables=variables,
+        response_schema=fields.get("json_schema"),
         reasoning_is_content=fields.get("reasoning_format") == "none",
         continues=fields.get("continue_final_message") not in (None, False, "none"),
         is_partial=fields.get("is_partial") is True,
@@ -204,14 +208,16 @@ def _expected(value: JSON, place: str) -> Expected:
         str(fields.get("content") or ""),
         str(reasoning or ""),
         tuple(
-            ExpectedCall(str(c.get("name")), _arguments(c.get("arguments")), str(c.get("id") or ""))
-            for c in calls
+            ExpectedCall(str(c.get("name")), _arguments(c), str(c.get("id") or "")) for c in calls
         ),
     )
 
 
-def _arguments(value: JSON) -> Mapping[str, JSON] | str:
+def _arguments(call: Mapping[str, JSON]) -> Mapping[str, JSON] | str:
     """The arguments as an object; their text when it is not finished."""
+    value = call.get("arguments")
+    if value is None:
+        value = call.get("arguments_raw")
     if isinstance(value, str):
         try:
             parsed = cast("JSON", json.loads(value))
@@ -343,13 +349,14 @@ def _without_lead(dialect: Dialect, closing: str) -> str:
 
 def judge(case: Case, dialect: Dialect, whole: Received, bytewise: Received) -> str:
     """The first difference from what is expected, or nothing."""
-    expected, calls = case.expected, _expectable(case, whole.message)
+    expected = case.expected
+    calls, contents = _without_undeclared(case, whole)
     for name, got, wanted in (
-        ("content", whole.content, expected.content),
-        ("reasoning_content", whole.reasoning, expected.reasoning),
+        ("content", contents, expected.content),
+        ("reasoning_content", [whole.reasoning], expected.reasoning),
     ):
-        if got.strip() != wanted.strip():
-            return f"{name} is {got!r}, expected {wanted!r}"
+        if wanted.strip() not in (text.strip() for text in got):
+            return f"{name} is {got[0]!r}, expected {wanted!r}"
     if len(calls) != len(expected.calls):
         names = ", ".join(c.name for c in calls) or "none"
         return f"{len(calls)} calls ({names}), expected {len(expected.calls)}"
@@ -373,19 +380,28 @@ def judge(case: Case, dialect: Dialect, whole: Received, bytewise: Received) -> 
     return ""
 
 
-def _expectable(case: Case, message: Message) -> tuple[ToolCall, ...]:
-    """The calls, without those of undeclared tools that the recorded parser has left out.
+def _without_undeclared(case: Case, received: Received) -> tuple[tuple[ToolCall, ...], list[str]]:
+    """The calls that may be expected, and the contents that may.
 
-    A call of an undeclared tool is a call, so it is never lost; it has to be marked.
+    A call of an undeclared tool is a call, and marked; a recorded parser has left it out, or has
+    left its text in the content.
     """
+    message = received.message
     marked = [d.span for d in message.diagnostics if d.code == "unknown_tool"]
     wanted = {c.name for c in case.expected.calls}
-    return tuple(
+    undeclared = [
         c
         for c in message.tool_calls
-        if c.name in wanted
-        or not any(c.span[0] <= start and end <= c.span[1] for start, end in marked)
-    )
+        if c.name not in wanted
+        and any(c.span[0] <= start and end <= c.span[1] for start, end in marked)
+    ]
+    contents = [received.content]
+    if undeclared:
+        raw = message.raw.encode("utf-8", "surrogatepass")
+        texts = {c.index: raw[slice(*c.span)].decode("utf-8", "replace") for c in undeclared}
+        shown = (texts.get(b.call, "") if b.call is not None else b.text for b in message.blocks)
+        contents.append("".join(shown) if not received.reasoning else received.content)
+    return tuple(c for c in message.tool_calls if c not in undeclared), contents
 
 
 def _call_difference(call: ToolCall, wanted: ExpectedCall, *, writes_ids: bool) -> str:
@@ -469,7 +485,9 @@ def is_read_whole(case: Case, grammar: Grammar, text: str) -> bool:
     reader = Reader(grammar, nonce=case.id)
     reader.feed(text.encode("utf-8", "surrogatepass"))
     message = reader.finish("stop")
-    return message.end == "complete" and all(
-        c.state == "complete" and set(c.arguments_state.values()) <= {"complete"}
-        for c in message.tool_calls
-    )
+    calls = message.tool_calls
+    return message.end == "complete" and len(calls) > 0 and all(map(_is_whole, calls))
+
+
+def _is_whole(call: ToolCall) -> bool:
+    return call.state == "complete" and set(call.arguments_state.values()) <= {"complete"}
