@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from untemplate.dialect import Hole, Python, fill
+from untemplate.grammar.marks import is_distinctive
 from untemplate.message import JSON, Tool
 from untemplate.reader.envelope import EnvelopeFrame
 from untemplate.reader.events import PartKind
@@ -229,8 +230,29 @@ class CallFrame:
             tape.note("missing_marker", message, first, first)
             self._step += 1
         else:
-            message = f"{mark.decode(errors='replace')!r} was expected"
-            self._give_up(Note("bad_call", message))
+            return self._skip_header(mark, data, at, first, tape)
+        return at
+
+    def _skip_header(self, mark: bytes, data: Data, at: int, first: int, tape: Tape) -> int:
+        """Something else stands in the header: up to a later mark of it, if one is near."""
+        line = data.find(b"\n", first)
+        end = min(len(data) if line < 0 else line, first + MOST_WORD_BYTES)
+        for number in range(self._step + 1, len(self.plan.steps)):
+            later = self.plan.steps[number]
+            if not isinstance(later, bytes):
+                break
+            if is_distinctive(later.decode("utf-8", "replace")):
+                found = data.find(later, first, end)
+                if found >= 0:
+                    message = "the header of the call is not as the format says"
+                    tape.part("structure", found)
+                    tape.note("unknown_header", message, first, found)
+                    self._step = number
+                    return found
+                if line < 0 and len(data) - first < MOST_WORD_BYTES:
+                    return at
+        message = f"{mark.decode(errors='replace')!r} was expected"
+        self._give_up(Note("bad_call", message))
         return at
 
     def _next_marks(self) -> tuple[bytes, ...]:

@@ -12,6 +12,7 @@ tool's schema. The first value of a key stands; a second one is kept out.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from untemplate.dialect import (
     KEY_IN_LITERAL,
@@ -23,6 +24,7 @@ from untemplate.dialect import (
     Notation,
     Pairs,
     Python,
+    Raw,
 )
 from untemplate.message import JSON
 from untemplate.reader.chain import Chain, joined
@@ -289,7 +291,13 @@ class GroupFrame:
         else:
             schema = items_of(self._schema, self._count, self._root)
         declared = types_of(schema, self._root)
-        self._kinds = tuple(k for k in declared if k in kinds) or kinds
+        self._kinds = tuple(k for k in declared if k in kinds)
+        other = next(iter(form.types.values()))
+        if not self._kinds and declared == ("string",) and other.closer:
+            # The form speaks of another type; what the tool needs is a string.
+            form = replace(form, types={"string": replace(other, encoding=Raw())})
+            self._kinds = declared
+        self._kinds = self._kinds or kinds
         self._form = form
         self._is_muted = plan.is_object and not self._keys.add(self._key)
         if self._is_muted:
@@ -323,7 +331,9 @@ class GroupFrame:
         opens = b"{[" if raw else b"{[\"'"
         if not self._closer(plain) or (not raw and data[first] in opens):
             python = any(isinstance(self._types[k].encoding, Python) for k in kinds)
-            return self._start(JsonFrame(python=python, head=self._next_head()), plain, first)
+            follow = None if self._closer(plain) else self._plan.follow
+            frame = JsonFrame(python=python, head=self._next_head(), follow=follow)
+            return self._start(frame, plain, first)
         if raw:
             plain = "string"
         return self._start(self._text_value(plain), plain, at)

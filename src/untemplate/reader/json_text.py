@@ -20,6 +20,7 @@ from typing import cast
 
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.escapes import escape, json_escaped
+from untemplate.reader.follow import MORE, NO, YES, Follow
 from untemplate.reader.frame import Plain
 from untemplate.reader.keys import Keys
 from untemplate.reader.sink import Note, Sink
@@ -98,6 +99,7 @@ class JsonFrame:
 
     __slots__ = (
         "_end",
+        "_follow",
         "_held",
         "_key",
         "_members",
@@ -114,12 +116,23 @@ class JsonFrame:
         "cursor",
         "is_ambiguous",
         "is_done",
+        "is_undecided",
     )
 
-    def __init__(self, *, members: bool = False, python: bool = False, head: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        members: bool = False,
+        python: bool = False,
+        head: str = "",
+        follow: Follow | None = None,
+    ) -> None:
         self._members = members
         """Whether the members of the outermost object are arguments, to be told when complete."""
         self._python = python
+        self._follow = follow
+        """What has to stand behind the quote that ends a string, if the value is one."""
+        self.is_undecided = False
         self._state = _VALUE
         self._stack: list[_Open] = []
         self._held: Chain[str] = (None, head) if head else None
@@ -143,7 +156,8 @@ class JsonFrame:
 
     def clone(self) -> "JsonFrame":
         """An independent copy; O(depth)."""
-        other = JsonFrame(members=self._members, python=self._python)
+        other = JsonFrame(members=self._members, python=self._python, follow=self._follow)
+        other.is_undecided, other.is_ambiguous = self.is_undecided, self.is_ambiguous
         other._state, other._quote, other._token = self._state, self._quote, self._token
         other._stack = [o.clone() for o in self._stack]
         other._held, other._key, other._noted = self._held, self._key, self._noted
@@ -183,10 +197,6 @@ class JsonFrame:
             opened = opened[:-1]
         tokens = (o.key if o.is_object else str(o.items) for o in opened)
         return "".join("/" + pointer_token(t) for t in tokens)
-
-    @property
-    def is_undecided(self) -> bool:
-        return False
 
     def settle(self, data: Data, at: int, sink: Sink) -> None:
         """Nothing waits for what follows a closer."""
@@ -387,8 +397,15 @@ class JsonFrame:
                 return end
         byte = data[at]
         if byte == self._quote:
-            self._end_string(at + 1, sink)
-            return at + 1
+            verdict = self._ends_string(data, at + 1, final=final)
+            self.is_undecided = verdict == MORE
+            if verdict == YES:
+                self._end_string(at + 1, sink)
+            elif verdict == NO:
+                self.is_ambiguous = True
+                self._note_once(sink, "unescaped_quote", "a quote was read as text", at, at + 1)
+                self._put_string(json_escaped(chr(byte)), at + 1)
+            return at if verdict == MORE else at + 1
         if byte == 0x5C:
             return self._read_escape(data, at, sink, final=final)
         if byte == 0x22:
@@ -397,6 +414,12 @@ class JsonFrame:
         self._note_once(sink, "raw_control", f"a raw U+{byte:04X} was escaped", at, at + 1)
         self._put_string(json_escaped(chr(byte)), at + 1)
         return at + 1
+
+    def _ends_string(self, data: Data, at: int, *, final: bool) -> int:
+        """Whether the quote in front of `at` ends the string."""
+        if self._follow is None or self._stack or self._state != _STRING:
+            return YES
+        return self._follow.test(data, at, final=final)
 
     def _read_escape(self, data: Data, at: int, sink: Sink, *, final: bool) -> int:
         found = escape(data, at, python=self._python, final=final)

@@ -48,6 +48,7 @@ class Machine:
         "_rule",
         "_text",
         "_tools",
+        "_unclosed",
         "_waits",
         "at",
         "place",
@@ -72,6 +73,8 @@ class Machine:
         self._match: Match | None = None
         self._call: CallFrame | None = None
         self._damage: Damage | None = None
+        self._unclosed = ""
+        """The rule of reasoning that a call has interrupted: text goes on with it."""
         self._waits = False
         """Only while running: more bytes decide where to go."""
 
@@ -215,8 +218,8 @@ class Machine:
             return end
         is_end = way.target in ("end", ENDED)
         self._leave(data, way, match.start - tape.base, is_end=is_end)
-        if found.skipped:
-            tape.note("missing_marker", "earlier markers are missing", end, end)
+        if found.skipped or not way.is_own:
+            tape.note("missing_marker", "markers are missing", end, end)
         tape.part("marker", end)
         if is_end:
             self.place = "ended" if way.target == ENDED else "end"
@@ -283,7 +286,8 @@ class Machine:
             self._enter_text(plan.text)
             return
         late = "text_after_call" if self._origin == "after" else "text_after_end"
-        self._enter_text(self._plans.content, late=late)
+        rule, self._unclosed = self._unclosed or self._plans.content, ""
+        self._enter_text(rule, late=late)
 
     def _read_after(self, data: Data, at: int) -> int:
         """Behind a call: another call, the end of the section, or text."""
@@ -338,6 +342,10 @@ class Machine:
             self._call = None
             self._back_to_text()
             return at
+        text = self._text
+        is_reasoning = text is not None and text.kind == "reasoning" and text.is_begun
+        if self._origin == "text" and text and is_reasoning and call.found.skipped:
+            self._unclosed = text.plan.rule
         told = tape.suspend()
         self._leave(data, call.found.way, call.start - tape.base)
         call.record = tape.commit(call.name, call.found.marker_end, self._notes(call), told)

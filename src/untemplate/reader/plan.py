@@ -261,6 +261,10 @@ class _Planner:
                 if elements not in known:
                     way = Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
                     ways.append(way)
+        for way in [w for w in ways if w.target == _END_RULE and w.elements]:
+            left = _without_special(way.elements)
+            if left and left != way.elements:
+                ways.append(replace(way, elements=left, is_own=False))
         text = [w.target for w in ways if not w.elements and not w.call and w.target != _END_RULE]
         return AfterPlan(tuple(w for w in ways if w.elements or w.call), "".join(text[:1]))
 
@@ -345,6 +349,12 @@ class _Planner:
                 continue
             plan = bare_plan(call, closing)
             yield mark, Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
+        # Some servers drop special tokens: what is left of a way may still tell a call.
+        for way in [w for w in ways if w.call and not w.is_bare]:
+            left = _without_special(way.elements)
+            names = any(isinstance(e, Word) and e.hole is Hole.NAME for e in left)
+            if names and left != way.elements and isinstance(left[0], bytes):
+                yield left[0], replace(way, elements=left, is_bare=True, is_own=False)
 
     def _strays(self) -> tuple[bytes, ...]:
         """Marks that stand alone and can't be taken for anything else."""
@@ -366,29 +376,27 @@ class _Planner:
             encoding = block.arguments.encoding if isinstance(block.arguments, Whole) else None
             steps = (ARGUMENTS, *closing)
             return CallPlan(rule, block, call.envelope, steps, encoding, None, closing, after)
-        pattern = block.pattern
-        at = pattern.index(Hole.ARGUMENTS) if Hole.ARGUMENTS in pattern else len(pattern)
-        closing = tuple(
-            m for p in pattern[at + 1 :] if not isinstance(p, Hole) for m in _encoded(marks(p))
-        )
-        encoding, group = None, None
-        arguments = block.arguments
-        if isinstance(arguments, Pairs):
-            group = group_plan(arguments, self._ends(block, closing))
-        elif isinstance(arguments.encoding, Pairs):
-            group = group_plan(arguments.encoding, self._ends(block, closing))
+        arguments, encoding, group = block.arguments, None, None
+        pairs = arguments if isinstance(arguments, Pairs) else arguments.encoding
+        opening = pairs.open.strip() if isinstance(pairs, Pairs) else ""
+        closing = tuple(_closing(block.pattern, opening))
+        if isinstance(pairs, Pairs):
+            group = group_plan(pairs, self._ends(block, closing))
         else:
-            encoding = arguments.encoding
-        steps = tuple(_steps(pattern, group, closing))
+            encoding = pairs
+        steps = (*_header(block.pattern, group, closing), *closing)
         return CallPlan(rule, block, None, steps, encoding, group, closing, after)
 
     def _ends(self, block: CallBlock, closing: tuple[bytes, ...]) -> Ends:
         """What may stand behind the arguments: a closing mark, or what follows the call."""
         behind = self._behind(block)
+        arguments = block.arguments
+        pairs = arguments if isinstance(arguments, Pairs) else arguments.encoding
+        opened = pairs.open.strip().encode() if isinstance(pairs, Pairs) else b""
         ends: list[tuple[bytes, ...]] = []
         for number, mark in enumerate(closing):
             rest = closing[number + 1 : number + 2]
-            if len(mark) >= _WEAK:
+            if len(mark) >= _WEAK and not opened.startswith(mark):
                 ends.append((mark,))
             elif rest:
                 ends.append((mark, *rest))
@@ -430,10 +438,10 @@ def bare_plan(call: CallPlan, closing: tuple[bytes, ...] = ()) -> CallPlan:
     )
 
 
-def _steps(
+def _header(
     pattern: Pattern, group: GroupPlan | None, closing: tuple[bytes, ...]
 ) -> Iterator["Step"]:
-    """Marks, words and arguments behind the first literal."""
+    """Marks and words behind the first literal, and the arguments."""
     for at, part in enumerate(pattern):
         if not isinstance(part, Hole):
             if at:
@@ -441,7 +449,7 @@ def _steps(
             continue
         if part is Hole.ARGUMENTS:
             yield ARGUMENTS
-            continue
+            return
         following = pattern[at + 1] if at + 1 < len(pattern) else ""
         text = "" if isinstance(following, Hole) else following
         ends = _encoded(marks(text)[:1])
@@ -450,6 +458,16 @@ def _steps(
             ends = tuple(dict.fromkeys(e for e in (*opened, *closing[:1]) if e))
             ends += (b"\n",) if "\n" in text else ()
         yield Word(part, ends)
+
+
+def _closing(pattern: Pattern, opening: str) -> Iterator[bytes]:
+    """Marks behind the arguments. One that begins as a pair does is not split into marks."""
+    at = pattern.index(Hole.ARGUMENTS) if Hole.ARGUMENTS in pattern else len(pattern)
+    for part in pattern[at + 1 :]:
+        for piece in "" if isinstance(part, Hole) else part.split():
+            found = marks(piece)
+            whole = bool(opening) and opening.startswith(found[0])
+            yield from _encoded((piece,) if whole else found)
 
 
 def _commit_step(steps: "tuple[Step, ...]") -> int:
@@ -461,6 +479,11 @@ def _commit_step(steps: "tuple[Step, ...]") -> int:
             following = steps[number + 1 : number + 2]
             return number + 1 + any(isinstance(s, bytes) for s in following)
     return len(steps)
+
+
+def _without_special(elements: tuple[Element, ...]) -> tuple[Element, ...]:
+    """What is left of a way when marks that look like special tokens are gone."""
+    return tuple(e for e in elements if isinstance(e, Word) or not is_distinctive(e.decode()))
 
 
 def _literal_and_rule(node: nodes.Node) -> tuple[str, str]:

@@ -89,6 +89,7 @@ class TextValue:
     )
 
     def __init__(self, plan: TextPlan, kinds: Kinds, *, skip: bytes = b"", head: str = "") -> None:
+        assert plan.closer
         self._plan = plan
         self._kinds = kinds
         self._head = head
