@@ -52,12 +52,11 @@ class Envelope(State):
 
     @property
     def slope(self) -> int:
-        if len(self.positions) > 1 or not isinstance(self.positions[0], InRaw):
-            return 0
-        counted = self._counted
-        if counted is None:
-            return 0
-        return counted.raw.machine.slope(counted.place, counted.region)
+        match self.positions:
+            case (InRaw() as only,) if only.is_counted:
+                return only.raw.machine.slope(only.place, only.region)
+            case _:
+                return 0
 
     def cost(self) -> int | None:
         if len(self.positions) == 1:

@@ -22,6 +22,7 @@ from untemplate.dialect import Items, Pairs
 from untemplate.grammar import nodes
 from untemplate.grammar.schema_atoms import Pattern, Strings
 from untemplate.grammar.schema_formula import Formula, conj, neg
+from untemplate.grammar.schema_patterns import pattern_formula
 
 if TYPE_CHECKING:
     from untemplate.constrain.notation import NotationWriter
@@ -86,7 +87,6 @@ class PairsPlan:
 
     def _key(self, number: int) -> Step:
         from untemplate.constrain.notation import raw_machine  # noqa: PLC0415  they need each other
-        from untemplate.constrain.patterns import pattern_formula  # noqa: PLC0415
 
         if number >= 0:
             return nodes.Literal(self._machine.keys[number].encode())

@@ -9,14 +9,12 @@ Look-ahead at the beginning is taken apart before: `^(?!a)b` is `^b` and not `^a
 """
 
 from collections.abc import Hashable, Iterator
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from untemplate.constrain.words import LAST, Automaton, Counter, Members, Span
-from untemplate.grammar.schema_atoms import Format, Length, Pattern, Strings
-from untemplate.grammar.schema_formats import CHECKED, FORMATS
-from untemplate.grammar.schema_formula import Formula, conj, disj, neg
+from untemplate.grammar.schema_atoms import Length, Strings
+from untemplate.grammar.schema_patterns import Expression
 from untemplate.grammar.schema_regex import (
     Alt,
     Assert,
@@ -27,36 +25,11 @@ from untemplate.grammar.schema_regex import (
     Repeat,
     Set,
     Unsupported,
-    parse,
 )
 
-__all__ = ["Expression", "automaton_of", "pattern_formula"]
+__all__ = ["automaton_of"]
 
-_MOST_STEPS = 20_000
 _WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-
-
-class Expression(NamedTuple):
-    """The leaf of a formula for a tree without look-ahead."""
-
-    tree: Regex
-
-
-@lru_cache(maxsize=1024)
-def pattern_formula(atom: Pattern | Format) -> Formula | None:
-    """What a pattern or a format asks, as a formula over expressions; None: it has no automaton."""
-    if isinstance(atom, Format):
-        if atom.name in CHECKED:
-            return None
-        source = FORMATS.get(atom.name)
-        if source is None:
-            return True
-    else:
-        source = atom.source
-    try:
-        return expression_formula(parse(source))
-    except Unsupported:
-        return None
 
 
 def automaton_of(atom: Hashable) -> Automaton:
@@ -70,58 +43,6 @@ def automaton_of(atom: Hashable) -> Automaton:
             return PatternAutomaton(tree)
         case _:
             raise AssertionError(atom)
-
-
-def expression_formula(tree: Regex) -> Formula:
-    """The same of a tree, or Unsupported."""
-    match tree:
-        case Alt(options):
-            return disj(*map(expression_formula, options))
-        case Cat(parts):
-            pass
-        case _:
-            parts = (tree,)
-    looks = [p for p in parts if isinstance(p, Look)]
-    if looks:
-        at = next(n for n, p in enumerate(parts) if not isinstance(p, Assert))
-        ahead = [p for p in parts[at:] if isinstance(p, Look)]
-        if parts[:1] != (Assert("start"),) or any(
-            isinstance(p, Look) for p in parts[at + len(ahead) :]
-        ):
-            raise Unsupported("look-ahead that is not at the beginning")
-        tests = [expression_formula(Cat((Assert("start"), *_parts(p.part)))) for p in ahead]
-        rest = expression_formula(Cat((Assert("start"), *parts[at + len(ahead) :])))
-        return conj(
-            rest,
-            *(neg(t) if p.is_negative else t for p, t in zip(ahead, tests, strict=True)),
-        )
-    if _has_look(tree):
-        raise Unsupported("look-ahead that is not at the beginning")
-    match parts:
-        case (Assert("start"), Repeat(Set() as part, least, most), Assert("end")):
-            # Characters are counted beside the table, not unrolled.
-            one = Cat((Assert("start"), Repeat(part, 0, None), Assert("end")))
-            bounds = Length(least, most) if least or most is not None else True
-            return conj(Expression(one), bounds)
-        case _:
-            PatternAutomaton(tree)
-            return Expression(tree)
-
-
-def _parts(tree: Regex) -> tuple[Regex, ...]:
-    return tree.parts if isinstance(tree, Cat) else (tree,)
-
-
-def _has_look(tree: Regex) -> bool:
-    match tree:
-        case Look():
-            return True
-        case Cat(parts) | Alt(parts):
-            return any(map(_has_look, parts))
-        case Repeat(part):
-            return _has_look(part)
-        case _:
-            return False
 
 
 class _Char(NamedTuple):
@@ -179,8 +100,6 @@ class PatternAutomaton:
     # ------------------------------------------------------------------------------------ program
 
     def _add(self, step: _Char | _Split | _Check | _Match) -> int:
-        if len(self._program) >= _MOST_STEPS:
-            raise Unsupported(f"more than {_MOST_STEPS} steps")
         self._program.append(step)
         return len(self._program) - 1
 

@@ -8,7 +8,6 @@ of the grammar names it. Patterns and formats become formulas over expressions o
 
 from collections.abc import Callable
 
-from untemplate.constrain.patterns import pattern_formula
 from untemplate.grammar.schema_atoms import (
     Contains,
     Format,
@@ -32,6 +31,7 @@ from untemplate.grammar.schema_formula import (
     neg,
     one,
 )
+from untemplate.grammar.schema_patterns import pattern_formula
 
 __all__ = ["children_of", "is_known_leaf", "relax"]
 

@@ -12,6 +12,7 @@ literal and free text is soft: the literal is taken without it, the text may hol
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
 
 from untemplate.constrain.positions import (
     INFINITE,
@@ -30,13 +31,15 @@ from untemplate.constrain.positions import (
     ValueStart,
 )
 from untemplate.constrain.sources import Sources
-from untemplate.constrain.state import Go
 from untemplate.constrain.text import UTF8_COST, Avoid
 from untemplate.dialect import CallBlock, Hole
 from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.expand import expand_call
 from untemplate.grammar.marks import is_distinctive
 from untemplate.vocabulary import TokenKind, Vocabulary
+
+if TYPE_CHECKING:
+    from untemplate.constrain.state import Go
 
 __all__ = ["TurnMachine"]
 
