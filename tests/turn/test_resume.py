@@ -188,6 +188,20 @@ def test_a_turn_knows_whether_it_is_in_a_call(template):
     assert not turn.is_in_call
 
 
+def test_with_a_mask_it_knows_so_from_the_marker_on(template):
+    turn = template.turn(ASK, tools=[TOOL])
+    constraint = turn.constraint(VOCABULARY)
+    known = []
+    for byte in CALL.encode():
+        turn.feed(bytes([byte]))
+        assert constraint.advance(byte)
+        known.append(turn.is_in_call)
+    first = known.index(True)
+    assert CALL.encode()[:first].startswith(b"Sure.\n<tool_call")
+    assert all(known[first:-1])
+    assert not known[-1]
+
+
 @pytest.mark.parametrize(
     ("dialect", "choice", "expected"),
     [

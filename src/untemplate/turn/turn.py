@@ -172,7 +172,12 @@ class Turn:
 
     @property
     def is_in_call(self) -> bool:
-        """Whether a call has begun and has not ended."""
+        """Whether a call, or the run of calls, has begun and has not ended.
+
+        The mask knows it from the first byte of a marker on, the reader from the name on.
+        """
+        if self._constraint is not None and not self.is_reasoning:
+            return self._constraint.min_tokens() > 1
         calls = self._read_again().finish("length").tool_calls
         return bool(calls) and calls[-1].state == "cut"
 
