@@ -8,10 +8,13 @@ import jsonschema_rs
 import pytest
 
 from cut_calls import TOOLS, asks
+from dialects import QWEN3
 from untemplate.budget.window import windows
 from untemplate.engines.events import Finished, Prompted
 from untemplate.engines.sampling import Sampling
+from untemplate.grammar import build_grammar
 from untemplate.message import ToolChoice
+from untemplate.template.marking import MarkedPrompt
 from untemplate.turn import ChatTemplate, Turn
 
 pytestmark = pytest.mark.model
@@ -138,6 +141,25 @@ def check_closing(engine, template, seeds):
         assert "complete" not in states[states.index("cut") + 1 :] if "cut" in states else True
         assert {"cut", "forced"} & {*states}
     return decided
+
+
+def test_reasoning_is_ended_in_time_for_the_call(engine):
+    """A prompt that opens reasoning, a model that would never stop, and little room."""
+    (tool,) = TOOLS[:1]
+    choice = ToolChoice("required", tool.name, parallel=False)
+    prompt = QWEN3.prompts[2]
+    grammar = build_grammar(QWEN3, [tool], choice, prompt=prompt)
+    (window,) = windows(grammar, engine.vocabulary)
+    text = f"<|im_start|>user\nThink about rain, at length.<|im_end|>\n{prompt.text}"
+    turn = Turn(text, grammar, render=lambda _: MarkedPrompt(((text, False),)))
+    budget = window.typical + 40
+    message, _ = run(engine, turn, max_tokens=budget, close_at_limit=True, reasoning_tokens=12)
+    reasoning = engine.vocabulary.encode(message.reasoning_content, special=False)
+    assert 10 <= len(reasoning) <= 13
+    assert turn.reasoning_tokens >= 12
+    assert message.tool_calls[0].name == tool.name
+    assert message.end in ("complete", "forced")
+    assert len(turn.tokens) <= budget
 
 
 NO_ONE = [{"role": "user", "content": "?"}]
