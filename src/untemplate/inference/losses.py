@@ -8,7 +8,7 @@ of no known kind is given as such, and fails the proof.
 import json
 from collections.abc import Iterator
 
-from untemplate.dialect import History
+from untemplate.dialect import CallBlock, Dialect, History
 from untemplate.message import JSON, Message, ToolCall
 
 __all__ = ["UNKNOWN", "name_losses"]
@@ -17,7 +17,9 @@ UNKNOWN = "unknown: "
 """Begins the name of a difference that is no loss of a known kind."""
 
 
-def name_losses(history: History, message: Message, reading: Message) -> Iterator[str]:
+def name_losses(
+    dialect: Dialect, history: History, message: Message, reading: Message
+) -> Iterator[str]:
     """The kinds of loss that lie between a message and its reading."""
     if not (message.content or message.reasoning_content or message.tool_calls):
         if reading.content:
@@ -38,7 +40,7 @@ def name_losses(history: History, message: Message, reading: Message) -> Iterato
         yield f"{UNKNOWN}{len(given)} calls, {len(read)} read"
         return
     for one, other in zip(given, read, strict=False):
-        yield from _call_losses(one, other)
+        yield from _call_losses(dialect, one, other)
 
 
 def _text_losses(message: Message, reading: Message) -> Iterator[str]:
@@ -61,7 +63,7 @@ def _text_losses(message: Message, reading: Message) -> Iterator[str]:
             yield f"{UNKNOWN}{name} {given[:40]!r} is read as {read[:40]!r}"
 
 
-def _call_losses(given: ToolCall, read: ToolCall) -> Iterator[str]:
+def _call_losses(dialect: Dialect, given: ToolCall, read: ToolCall) -> Iterator[str]:
     if given.name != read.name:
         yield f"{UNKNOWN}call of {given.name!r} is read as {read.name!r}"
     if read.written_id is None:
@@ -81,7 +83,7 @@ def _call_losses(given: ToolCall, read: ToolCall) -> Iterator[str]:
         elif key not in wanted:
             yield f"{UNKNOWN}argument {key!r} was not written"
         elif not _same(wanted[key], got[key]):
-            yield _value_loss(key, wanted[key], got[key])
+            yield _value_loss(dialect, key, wanted[key], got[key])
 
 
 def _same(one: JSON, other: JSON) -> bool:
@@ -89,7 +91,15 @@ def _same(one: JSON, other: JSON) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _value_loss(key: str, wanted: JSON, got: JSON) -> str:
+def _value_loss(dialect: Dialect, key: str, wanted: JSON, got: JSON) -> str:
+    if not _are_written_alike(dialect, key, wanted, got):
+        return f"{UNKNOWN}argument {key!r} {wanted!r} is read as {got!r}"
     if isinstance(wanted, str) != isinstance(got, str):
         return "strings and other values are written alike"
-    return f"{UNKNOWN}argument {key!r} {wanted!r} is read as {got!r}"
+    return "values within arrays and objects are written alike"
+
+
+def _are_written_alike(dialect: Dialect, key: str, one: JSON, other: JSON) -> bool:
+    blocks = (*dialect.written.values(), *dialect.blocks.values())
+    ways = (b.arguments for b in blocks if isinstance(b, CallBlock))
+    return any(way.write({key: one}) == way.write({key: other}) for way in ways)

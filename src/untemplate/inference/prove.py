@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from untemplate.dialect import Before, Dialect, Loss, write_turn
+from untemplate.dialect import Before, CallBlock, Dialect, Loss, Pairs, write_turn
 from untemplate.errors import UntemplateError
 from untemplate.inference import words
 from untemplate.inference.examine import Examiner, Obstacle
@@ -80,8 +80,12 @@ def prove(
     main = dialect.place()
     if main is None:
         return Proof(0, 0, 0, (), ("the template renders no assistant turn",))
-    suite = draw(seed, messages, [f.has for f in main.frames], main.calls_max)
     tally = _Tally()
+    blanks = not _has_bare_keys(dialect)
+    if not blanks:
+        tally.refused["keys with blanks: nothing tells where they begin"] = None
+    shapes = [f.has for f in main.frames]
+    suite = draw(seed, messages, shapes, main.calls_max, keys_with_blanks=blanks)
     if main.calls_max is not None:
         tally.losses.update(_limit(template, main.calls_max, capabilities))
     if not any("calls" in f.has for f in main.frames):
@@ -100,6 +104,12 @@ def prove(
         tuple(tally.refused),
         tally.difference,
     )
+
+
+def _has_bare_keys(dialect: Dialect) -> bool:
+    blocks = (*dialect.blocks.values(), *dialect.written.values())
+    pairs = (b.arguments for b in blocks if isinstance(b, CallBlock))
+    return any(isinstance(p, Pairs) and not p.open for p in pairs)
 
 
 def _limit(template: CompiledTemplate, most: int, capabilities: Capabilities) -> dict[str, str]:
@@ -162,7 +172,7 @@ def _check_place(
         if not found:
             reading = reader.read(wanted, earlier_calls=earlier)
             found = _check_again(examiner, reading, wanted, place)
-            losses = list(name_losses(history, message, reading))
+            losses = list(name_losses(dialect, history, message, reading))
             found = found or next(
                 (x.removeprefix(UNKNOWN) for x in losses if x.startswith(UNKNOWN)), ""
             )

@@ -98,10 +98,16 @@ TOOLS: tuple[dict[str, JSON], ...] = tuple(_tool(n) for n in _NAMES)
 
 
 def draw(
-    seed: int, count: int, shapes: Sequence[tuple[Field, ...]], calls_max: int | None
+    seed: int,
+    count: int,
+    shapes: Sequence[tuple[Field, ...]],
+    calls_max: int | None,
+    *,
+    keys_with_blanks: bool = True,
 ) -> list[Message]:
     """So many messages, over all shapes in turn."""
     chance = random.Random(seed)  # noqa: S311 - a proof has to be repeatable
+    keys = [k for k in _TYPES if keys_with_blanks or " " not in k]
     most = 4 if calls_max is None else calls_max
     kinds = [
         (shape, calls)
@@ -109,10 +115,12 @@ def draw(
         if "calls" in shape or calls == 1
     ]
     chance.shuffle(kinds)
-    return [_message(chance, shape, calls) for shape, calls in islice(cycle(kinds), count)]
+    return [_message(chance, shape, calls, keys) for shape, calls in islice(cycle(kinds), count)]
 
 
-def _message(chance: random.Random, shape: tuple[Field, ...], calls: int) -> Message:
+def _message(
+    chance: random.Random, shape: tuple[Field, ...], calls: int, keys: Sequence[str]
+) -> Message:
     def text() -> str:
         parts = chance.sample(_TEXTS, chance.choice((1, 1, 2)))
         return chance.choice(_EDGES) + " ".join(parts) + chance.choice(_EDGES)
@@ -120,13 +128,13 @@ def _message(chance: random.Random, shape: tuple[Field, ...], calls: int) -> Mes
     return Message(
         content=text() if "content" in shape else "",
         reasoning_content=text() if "reasoning" in shape else "",
-        tool_calls=tuple(_call(chance, n) for n in range(calls)) if "calls" in shape else (),
+        tool_calls=tuple(_call(chance, n, keys) for n in range(calls)) if "calls" in shape else (),
     )
 
 
-def _call(chance: random.Random, index: int) -> ToolCall:
-    keys = chance.sample(list(_TYPES), chance.choice((0, 1, 1, 2, 3, 5)))
-    arguments = {k: _value(chance, k) for k in keys}
+def _call(chance: random.Random, index: int, keys: Sequence[str]) -> ToolCall:
+    some = chance.sample(keys, chance.choice((0, 1, 1, 2, 3, 5)))
+    arguments = {k: _value(chance, k) for k in some}
     return ToolCall(
         index=index,
         id=f"zq{chance.randrange(10**7):07d}",

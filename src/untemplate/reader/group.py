@@ -293,8 +293,9 @@ class GroupFrame:
         declared = types_of(schema, self._root)
         self._kinds = tuple(k for k in declared if k in kinds)
         other = next(iter(form.types.values()))
-        if not self._kinds and declared == ("string",) and other.closer:
-            # The form speaks of another type; what the tool needs is a string.
+        of_another_type = not self._kinds and "null" not in form.types
+        if of_another_type and declared == ("string",) and other.closer:
+            # The form speaks of another type; what the tool needs is a string. No value stays none.
             form = replace(form, types={"string": replace(other, encoding=Raw())})
             self._kinds = declared
         self._kinds = self._kinds or kinds
