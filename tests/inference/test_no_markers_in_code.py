@@ -29,9 +29,9 @@ def strings(*parts):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if id(node) not in docs:
-                    yield f"{path.name}:{node.lineno}", node.value
+            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if is_text and id(node) not in docs:
+                yield f"{path.name}:{node.lineno}", node.value
 
 
 def test_no_marker_stands_in_code():
