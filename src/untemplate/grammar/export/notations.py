@@ -30,39 +30,36 @@ from untemplate.dialect import (
 from untemplate.grammar import nodes
 from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.export.book import RuleBook
-from untemplate.grammar.export.cases import Case, cases
+from untemplate.grammar.export.cases import cases
 from untemplate.grammar.export.json_values import JsonValues, place_of
 from untemplate.grammar.export.listing import Frame, listed, positional
 from untemplate.grammar.export.literals import Literals
 from untemplate.grammar.export.notes import Effect
+from untemplate.grammar.export.raw_text import raw_text
 from untemplate.grammar.export.rules import (
     EMPTY,
     NEVER,
     Characters,
-    Choice,
-    Exit,
     Lexeme,
     Literal,
     Node,
     Reference,
-    Repeat,
-    Sequence,
-    Text,
     choice,
+    complement,
+    one_of,
     sequence,
 )
-from untemplate.grammar.export.shapes import array_shape, object_shape
-from untemplate.grammar.export.spelling import Spelling, escaped_character, raw_character
-from untemplate.grammar.export.strings import string_text
+from untemplate.grammar.export.shapes import ObjectShape, Other, array_shape, object_shape
+from untemplate.grammar.export.spelling import Spelling, escaped_character
+from untemplate.grammar.export.strings import other_than, string_text
 from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import NOTHING, Length, Strings, Typed, Whole, any_of
-from untemplate.grammar.schema_formula import Formula, conj, neg
+from untemplate.grammar.schema_atoms import NOTHING, Typed, any_of
+from untemplate.grammar.schema_formula import Formula
+from untemplate.grammar.schema_regex import Set, parse
 
 __all__ = ["ValueWriter"]
 
 E = TypeVar("E", Items, Pairs)
-_MOST_COUNTED = 10_000
-"""Most states of a counted raw text."""
 
 
 class ValueWriter:
@@ -113,7 +110,7 @@ class _Writer:
         self._book = writer.book
         self._schemas = schemas
         self._literals: dict[JsonText | Python, JsonValues] = {}
-        self._known: dict[tuple[Typed, int], Node] = {}
+        self._known: dict[tuple[Typed, int, str], Node] = {}
 
     def typed(self, typed: Typed, encoding: Encoding, setting: _Setting) -> Node:
         """A value of which each kind is as `typed` says."""
@@ -127,7 +124,8 @@ class _Writer:
             case Notation(name):
                 return self.typed(typed, setting.scope[name], setting)
             case Raw():
-                return self._raw(typed, "", "", setting)
+                mark = setting.following.strip() or setting.following
+                return raw_text(typed.string, "", "", mark, self._wider(setting.at))
             case Escaped(escapes):
                 return self._escaped(typed, escaped_character(escapes), setting)
             case Empty():
@@ -151,7 +149,7 @@ class _Writer:
         write: Callable[[Typed, E, _Setting], Node],
     ) -> Node:
         """The rule of this value, begun before it is written: notations may nest in themselves."""
-        known = (typed, id(encoding))
+        known = (typed, id(encoding), setting.following)
         if known not in self._known:
             name = self._book.reserve(f"{self._schemas.origin}{setting.at[1:]}")
             self._known[known] = Reference(name)
@@ -193,25 +191,39 @@ class _Writer:
                 value = self._written(member.goal, pairs.types, member.key, inner)
                 pair = sequence(Literal(pairs.open + member.key), value)
                 members.append((pair, member.is_required))
+            extra = choice(*(self._other(o, shape, pairs, setting) for o in shape.others))
             options.append(
                 listed(
                     members,
                     Frame(head, comma, tail, none),
                     partial(self._book.shared, f"{self._schemas.origin}{at[1:]}-rest"),
+                    extra=extra,
                     least=shape.least,
                     most=shape.most,
                 )
             )
         return choice(*options)
 
+    def _other(self, other: Other, shape: ObjectShape, pairs: Pairs, setting: _Setting) -> Node:
+        """A pair whose key no schema names, if all such keys are alike."""
+        if other.names is not True:
+            return NEVER
+        names = ["", *(m.key for m in shape.members)]
+        key = Lexeme(other_than(names, _key_character))
+        inner = setting.step("additionalProperties")
+        value = self._written(other.goal, pairs.types, None, inner)
+        return sequence(Literal(pairs.open), key, value)
+
     def _written(
-        self, goal: Formula, types: Mapping[JsonType, Written], key: str, setting: _Setting
+        self, goal: Formula, types: Mapping[JsonType, Written], key: str | None, setting: _Setting
     ) -> Node:
-        """A value after its key, in the form that belongs to its type."""
+        """A value after its key, in the form that belongs to its type; key None: any other."""
         typed = self._schemas.typed_goal(goal)
         setting = replace(setting, at=place_of(goal, setting.at))
         forms: list[tuple[Written, Typed]] = []
         for kind, written in types.items():
+            if key is None and KEY_IN_LITERAL in written.before + written.after:
+                continue
             part = _of_kind(typed, kind)
             # Types that are written alike are one value, so that a number is not split in two.
             same = next((n for n, (w, _) in enumerate(forms) if w == written), None)
@@ -219,49 +231,25 @@ class _Writer:
                 forms.append((written, part))
             else:
                 forms[same] = (written, any_of(forms[same][1], part))
-        return choice(*(self._form(w, part, key, setting) for w, part in forms if part != NOTHING))
+        # A free raw string takes the text of every other type as well.
+        free = [w for w, p in forms if isinstance(w.encoding, Raw) and p.string is True]
+        return choice(
+            *(
+                self._form(form, part, key or "", setting)
+                for written, part in forms
+                if part != NOTHING and not any(_is_within(written, w) for w in free)
+                for form in _guarded_too(written, part)
+            )
+        )
 
     def _form(self, written: Written, typed: Typed, key: str, setting: _Setting) -> Node:
         before, after = (t.replace(KEY_IN_LITERAL, key) for t in (written.before, written.after))
         setting = replace(setting, following=after or setting.following)
         if isinstance(written.encoding, Raw):
-            return self._raw(typed, before, after, setting)
+            mark = setting.following.strip() or setting.following
+            return raw_text(typed.string, before, after, mark, self._wider(setting.at))
         value = self.typed(typed, written.encoding, setting)
         return sequence(Literal(before), value, Literal(after))
-
-    def _raw(self, typed: Typed, before: str, after: str, setting: _Setting) -> Node:
-        """A string as it is between two literals; it never holds the mark of what follows it."""
-        closer = after or setting.following
-        mark = closer.strip() or closer
-        if typed.string is True:
-            # The text itself may hold the space of the literals, or not.
-            after = after.lstrip() or after
-            way = (Exit(after, EMPTY),) if after else ()
-            rest = NEVER if after else EMPTY
-            return sequence(Literal(before.rstrip()), Text((mark,) if mark else (), way, rest))
-        wider = self._wider(setting.at)
-        options = (self._raw_case(c, mark, after, wider) for c in cases(typed.string, wider))
-        return sequence(Literal(before), choice(*options))
-
-    def _raw_case(self, case: Case, mark: str, after: str, wider: Callable[[str], None]) -> Node:
-        """A string of a case, and the literal after it."""
-        end = Literal(after)
-        avoid = (mark,) if mark else ()
-        if any(isinstance(a, Strings) for a in case):
-            kept = tuple(_without(a, mark) if isinstance(a, Strings) else a for a in case)
-            return sequence(string_text(kept, raw_character, wider), end)
-        if all(isinstance(a, Length) for a in case):
-            least = max((a.least for a in case if isinstance(a, Length)), default=0)
-            bounds = [a.most for a in case if isinstance(a, Length) and a.most is not None]
-            most = min(bounds, default=None)
-            if len(mark) * max(least, most or 0) <= _MOST_COUNTED:
-                return Text(avoid, (), end, least, most)
-        missing: list[str] = []
-        node = string_text(case, raw_character, missing.append)
-        if mark and not missing and any(not _may_hold(node, c) for c in mark):
-            return Lexeme(sequence(node, end))
-        wider("what is asked of raw text is left out")
-        return Text(avoid, (), end)
 
     def _escaped(self, typed: Typed, spelling: Spelling, setting: _Setting) -> Node:
         """A string whose characters are replaced where they could be taken for what follows."""
@@ -276,24 +264,25 @@ class _Writer:
         self._book.notes.add(self._schemas.origin, at, effect, message)
 
 
-def _without(atom: Strings, mark: str) -> Strings:
-    """The constants that don't hold the mark."""
-    return Strings(tuple(m for m in atom.members if not mark or mark not in m))
+def _is_within(written: Written, free: Written) -> bool:
+    """Whether what is written so is also text of the free form."""
+    return written is not free and written.before.rstrip() == free.before.rstrip()
 
 
-def _may_hold(node: Node, character: str) -> bool:
-    """Whether a text of the node, which refers to no rule, may hold the character."""
-    match node:
-        case Literal(text):
-            return character in text
-        case Characters(ranges):
-            return any(first <= ord(character) <= last for first, last in ranges)
-        case Sequence(items) | Choice(items):
-            return any(_may_hold(i, character) for i in items)
-        case Repeat(item):
-            return _may_hold(item, character)
-        case _:
-            return True
+def _guarded_too(written: Written, typed: Typed) -> tuple[Written, ...]:
+    """The form, and the one that the template writes instead for some characters."""
+    has_other = written.guarded is not None and typed.string is not True
+    return (written, written.guarded) if has_other and written.guarded else (written,)
+
+
+# The same as in `constrain.pairs`.
+_KEY = parse(r"[^\s\x00-\x1f\x7f<>\"'=:,;&/\\{}\[\]()]")
+"""What keys that no schema names are made of, so that they can be told from what follows them."""
+
+
+def _key_character(members: Characters) -> Node:
+    assert isinstance(_KEY, Set)
+    return one_of(complement(complement(members), Characters(_KEY.ranges)))
 
 
 def _of_kind(typed: Typed, kind: JsonType) -> Typed:
@@ -303,12 +292,8 @@ def _of_kind(typed: Typed, kind: JsonType) -> Typed:
             return Typed(typed.null, False, False, False, False, False, False)
         case "boolean":
             return Typed(False, typed.false, typed.true, False, False, False, False)
-        case "integer":
-            number = conj(typed.number, Whole())
-            return Typed(False, False, False, number, False, False, False)
-        case "number":
-            number = conj(typed.number, neg(Whole()))
-            return Typed(False, False, False, number, False, False, False)
+        case "integer" | "number":
+            return Typed(False, False, False, typed.number, False, False, False)
         case "string":
             return Typed(False, False, False, False, typed.string, False, False)
         case "array":
