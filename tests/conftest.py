@@ -1,6 +1,7 @@
 """What many tests share: plain modules of this folder, and the embedded model, once per run."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from untemplate.engines.models import find_model, pull
 from untemplate.errors import EngineError
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# A shell that starts the tests in the background ignores SIGINT for them, and so for what they
+# start; the tests of Ctrl-C need it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
