@@ -61,7 +61,11 @@ class CallFrame:
         """Length of the first mark: text goes on behind it if this is no call."""
         self._tools = tools
         python = isinstance(plan.encoding, Python)
-        self.envelope = EnvelopeFrame(plan.envelope, python=python) if plan.envelope else None
+        self.envelope = (
+            EnvelopeFrame(plan.envelope, python=python, pauses=found.way.is_bare)
+            if plan.envelope
+            else None
+        )
         self._words: tuple[tuple[Hole, str], ...] = ()
         """Words of the header, as they were written."""
         self._step = found.way.step
@@ -96,7 +100,7 @@ class CallFrame:
         way, known = self.found.way, self.name in self._tools
         if not way.is_bare:
             return True
-        begun = self.arguments is not None and self.arguments.has_begun
+        begun = self.envelope.shows_call if self.envelope else self.arguments is not None
         return (known and begun) or (way.is_own and (known or begun))
 
     @property
@@ -186,6 +190,8 @@ class CallFrame:
             self._give_up(Note("not_a_call", f"{self.name!r} is no name of a tool"))
         elif is_bare and not envelope.is_plausible:
             self._give_up(Note("not_a_call", "an object with other keys is no call"))
+        elif is_bare and envelope.shows_call and self.name and not self.wants_commit:
+            self._give_up(Note("not_a_call", f"no tool is named {self.name!r}"))
         elif envelope.is_done and envelope.name is None:
             self._give_up(Note("not_a_call", "an object without a name is no call"))
         elif envelope.is_done:

@@ -36,8 +36,10 @@ _OTHER_KEYS = frozenset({"type", "id", "tool_call_id", "index", "name", _WRAPPER
 class EnvelopeFrame:
     """The state of one envelope that is being read."""
 
-    def __init__(self, envelope: Envelope, *, python: bool = False) -> None:
+    def __init__(self, envelope: Envelope, *, python: bool = False, pauses: bool = False) -> None:
         self._envelope = envelope
+        self._pauses = pauses
+        """Whether a step ends in front of the arguments, where it may be decided on the call."""
         self._python = python
         self._state = _BEFORE
         self._path: tuple[str, ...] = ()
@@ -65,6 +67,12 @@ class EnvelopeFrame:
         """Whether the value that is being read is the arguments; they may have ended by now."""
         return self._state == _ARGUMENTS
 
+    @property
+    def shows_call(self) -> bool:
+        """Whether there are arguments, so that even without a marker it may be a call."""
+        whole = isinstance(self.arguments, JsonFrame)
+        return self.arguments is not None and (whole or self.arguments.is_done)
+
     def step(self, data: Data, at: int, sink: CallSink, *, final: bool) -> int:
         """Reads one thing: structure, a key, a value, or a piece of the arguments."""
         if self._sub is None and not self._is_in_arguments:
@@ -73,6 +81,9 @@ class EnvelopeFrame:
                 return at
             at = self._read_structure(data, first, sink)
             sink.part("structure", at)
+            whole = self._is_in_arguments and isinstance(self.arguments, JsonFrame)
+            if self._pauses and whole and self.name is not None:
+                return at
         if self._is_in_arguments:
             return self._read_arguments(data, at, sink, final=final)
         return self._read_sub(self._sub, data, at, sink) if self._sub else at

@@ -387,7 +387,7 @@ class Machine:
         if self._origin == "text":
             self.place = "text"
             return start + call.first_mark
-        if way.is_bare:
+        if way.is_bare or not way.elements:
             return self._no_way_on(data, start, final=final)
         self._back_to_text()
         mark = way.elements[call.found.skipped]

@@ -37,18 +37,23 @@ class MarkSet:
     def find(self, data: Data, at: int, *, final: bool = False) -> tuple[int, bytes]:
         """Where the next mark begins, and the mark; or up to where none can begin, and nothing."""
         found = self._pattern.search(data, at)
-        if found is not None:
-            mark, start = found.group(), found.start()
-            rest = bytes(data[start : start + self._longest])
-            if not final and any(
-                longer.startswith(rest) and longer != rest for longer in self._longer[mark]
-            ):
-                return start, b""
-            return start, mark
-        if final or self._firsts is None:
-            return len(data), b""
-        near = max(at, len(data) - self._longest + 1)
-        if not self._firsts.search(data, near):
-            return len(data), b""
-        partial = self._partial.search(data, near)
-        return (partial.start() if partial else len(data)), b""
+        start = found.start() if found is not None else len(data)
+        if not final:
+            near = max(at, len(data) - self._longest + 1)
+            waits = self._may_begin(data, near) if near < start else start
+            if waits < start:
+                return waits, b""
+        if found is None:
+            return start, b""
+        mark, rest = found.group(), bytes(data[start : start + self._longest])
+        longer = self._longer[mark]
+        if longer and not final and any(o.startswith(rest) and o != rest for o in longer):
+            return start, b""
+        return start, mark
+
+    def _may_begin(self, data: Data, at: int) -> int:
+        """Where a mark may begin whose end is not there yet, or the end of the data."""
+        if self._firsts is None or not self._firsts.search(data, at):
+            return len(data)
+        partial = self._partial.search(data, at)
+        return partial.start() if partial else len(data)
