@@ -15,7 +15,7 @@ from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Enter, Pop, Result, State, spelt
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.errors import LimitError
-from untemplate.grammar.schema_atoms import Contains, Items, Size
+from untemplate.grammar.schema_atoms import Contains, Items, Size, Unique
 from untemplate.grammar.schema_formula import Formula, conj
 
 if TYPE_CHECKING:
@@ -49,15 +49,28 @@ class ArrayMachine:
         self._contains = [a for a in leaves if isinstance(a, Contains)]
         self.least = max((a.least for a in top if isinstance(a, Size)), default=0)
         mosts = [a.most for a in top if isinstance(a, Size) and a.most is not None]
+        self.is_unique = any(isinstance(a, Unique) for a in top)
+        """No scalar item is written twice; where all must differ, a mask sees to it."""
+        if self.is_unique and (count := self._members(top)) is not None:
+            mosts.append(count)
         self.most = min(mosts, default=None)
         sizes = [a for a in leaves if isinstance(a, Size)]
         ends = [len(i.prefix) for i in self._items] + [s.least for s in sizes]
-        ends += [s.most + 1 for s in sizes if s.most is not None]
+        ends += [s.most + 1 for s in sizes if s.most is not None] + [self.most or 0]
         # Whether there was an item matters for the comma.
         self._enough = max(1, *ends) if ends else 1
-        self._is_plain = verdicts.is_single and all(isinstance(p, Items | Size) for p in top)
+        self._is_plain = verdicts.is_single and all(
+            isinstance(p, Items | Size | Unique) for p in top
+        )
         self._exits: dict[At, Exit | None] = {}
         self._rests: dict[At, int | None] = {}
+
+    def _members(self, top: tuple[Formula, ...]) -> int | None:
+        """How many different items there are, where all are listed."""
+        if any(i.prefix for i in self._items):
+            return None
+        rests = (a.rest for a in top if isinstance(a, Items))
+        return self.values.schemas.typed_goal(conj(*rests)).members
 
     def goal(self, at: At) -> "Goal":
         """What is asked of the next item."""
@@ -117,6 +130,8 @@ class ArrayMachine:
 
             def truth(leaf: object) -> bool:
                 match leaf:
+                    case Unique():
+                        return True
                     case Size(least, most):
                         return at.total >= least and (most is None or at.total <= most)
                     case Contains(_, least, most):
@@ -223,6 +238,10 @@ class Array(State):
     phase: Phase
     at: At
     space: bool = True
+
+    @property
+    def remembers(self) -> bool:
+        return self.machine.is_unique
 
     def cost(self) -> int | None:
         if self.phase in ("open", "after"):

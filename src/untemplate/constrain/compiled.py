@@ -10,7 +10,9 @@ under a lock. A mask that was found before is read without one.
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ from untemplate.constrain.constraint import Constraint
 from untemplate.constrain.distance import Distance
 from untemplate.constrain.envelope import Envelope, Finished
 from untemplate.constrain.masks import Masks, MaskStatistics
+from untemplate.constrain.memory import Memory, remember
+from untemplate.constrain.repeats import Repeats
 from untemplate.constrain.sources import Sources
 from untemplate.constrain.table import Limits, Table
 from untemplate.constrain.trie import token_trie
@@ -29,8 +33,18 @@ from untemplate.vocabulary import Vocabulary
 
 __all__ = ["CacheStatistics", "CompiledGrammar", "compilations", "compile_grammar"]
 
-Configuration = tuple[int, int]
 _MOST_STEPS = 200_000
+
+
+class Configuration(NamedTuple):
+    """Where a turn stands."""
+
+    number: int
+    """The state."""
+    ctx: int
+    """The stack and the count."""
+    memory: Memory | None = None
+    """What must not be written again."""
 
 
 class CompiledGrammar:
@@ -47,7 +61,8 @@ class CompiledGrammar:
         number = self._table.state_id(Envelope(self._machine, self._machine.begin()))
         if not number:
             raise VocabularyError("the turn can't end: no call satisfies its schema")
-        self._start: Configuration = (number, 0)
+        self._start = Configuration(number, 0)
+        self._repeats: Repeats | None = None
         self._distance = Distance(self._table, self._tokens)
         self._markers = frozenset(self._machine.markers.values())
         self._masks = Masks(
@@ -58,7 +73,9 @@ class CompiledGrammar:
             ends=vocabulary.ends,
             most_bytes=limits.mask_bytes,
         )
-        self._steps: dict[tuple[int, int, int], Configuration] = {}
+        self._steps: dict[tuple[int, int, int], tuple[int, int]] = {}
+        self._plain_steps: dict[tuple[Configuration, int], Configuration] = {}
+        """Steps that nothing has to be remembered of: the way most turns go."""
         self._only: dict[int, int] = {}
 
     @property
@@ -83,62 +100,102 @@ class CompiledGrammar:
     # ------------------------------------------------------------------- asked by constraints
 
     def is_finished(self, at: Configuration) -> bool:
-        return isinstance(self._table.states[at[0]], Finished)
+        return isinstance(self._table.states[at.number], Finished)
+
+    @property
+    def rows(self) -> Mapping[tuple[int, int, Memory | None], NDArray[np.int32]]:
+        """Masks that are there already, by configuration; they are not to be changed."""
+        return self._masks.rows
 
     def mask(self, at: Configuration, remaining: int | None) -> NDArray[np.int32]:
         """The mask of a configuration, not to be changed."""
-        if remaining is None:
-            found = self._masks.find(*at)
-            if found is not None:
-                return found
-            with self._lock:
-                return self._masks.row(*at)
+        number, ctx, memory = at
         with self._lock:
-            return self._masks.within(*at, remaining)
+            if remaining is None:
+                row = self._masks.row(number, ctx)
+            else:
+                row = self._masks.within(number, ctx, remaining)
+            if memory is None:
+                return row
+            if self._repeats is None:
+                self._repeats = Repeats(self._table, self._tokens, self.vocabulary.tokens)
+            return self._repeats.without(row, (number, ctx), memory)
 
-    def step(self, at: Configuration, token_id: int) -> Configuration:
-        """The configuration after a token; (0, 0) when it is not allowed."""
-        key = (*at, token_id)
+    def step(self, at: Configuration, token_id: int) -> Configuration | None:
+        """The configuration after a token; None when it is not allowed."""
+        plain = self._plain_steps.get((at, token_id))
+        if plain is not None:
+            return plain
+        number, ctx, memory = at
+        key = (number, ctx, token_id)
         found = self._steps.get(key)
         if found is None:
             with self._lock:
-                found = self._step(at, token_id)
+                found = self._step(number, ctx, token_id)
                 if len(self._steps) >= _MOST_STEPS:
                     self._steps.clear()
+                    self._plain_steps.clear()
                 self._steps[key] = found
-        return found
+        if not found[0]:
+            return None
+        if memory is None and not self._table.is_remembering(*found):
+            plain = self._plain_steps[at, token_id] = Configuration(*found)
+            return plain
+        with self._lock:
+            return self._remembered(at, self._data(token_id), found)
 
-    def _step(self, at: Configuration, token_id: int) -> Configuration:
+    def _data(self, token_id: int) -> bytes:
+        """Bytes of a token that is read as text; none of a marker."""
+        is_marker = token_id in self._markers or token_id in self.vocabulary.ends
+        return b"" if is_marker else self.vocabulary.tokens[token_id]
+
+    def _step(self, number: int, ctx: int, token_id: int) -> tuple[int, int]:
         if not 0 <= token_id < self.vocabulary.size:
             return 0, 0
-        if self.is_finished(at):
-            return at if token_id in self.vocabulary.ends else (0, 0)
-        if token_id in self._markers or token_id in self.vocabulary.ends:
-            return self._table.step_symbol(*at, token_id)
-        data = self.vocabulary.tokens[token_id]
-        if not data or data not in self._tokens.ids:
-            return 0, 0
-        number, ctx = at
+        if isinstance(self._table.states[number], Finished):
+            return (number, ctx) if token_id in self.vocabulary.ends else (0, 0)
+        data = self._data(token_id)
+        if not data and self.vocabulary.tokens[token_id]:
+            return self._table.step_symbol(number, ctx, token_id)
+        if data not in self._tokens.ids:
+            return self._table.step_symbol(number, ctx, token_id)
         for byte in data:
             number, ctx = self._table.step(number, ctx, byte)
             if not number:
                 break
         return number, ctx
 
-    def step_bytes(self, at: Configuration, data: bytes) -> Configuration:
+    def _remembered(
+        self, at: Configuration, data: bytes, found: tuple[int, int]
+    ) -> Configuration | None:
+        """The configuration after bytes, with what was written; None if it repeats something."""
+        number, ctx, memory = at
+        for byte in data:
+            number, ctx = self._table.step(number, ctx, byte)
+            state = self._table.states[number]
+            assert state is not None
+            memory = remember(memory, byte, state)
+            if memory is not None and memory.is_repeated:
+                return None
+        return Configuration(*found, memory)
+
+    def step_bytes(self, at: Configuration, data: bytes) -> Configuration | None:
         """The configuration after text in which markers are tokens where the grammar asks it."""
         with self._lock:
-            number, ctx = at
-            while data and number:
+            while data:
+                number, ctx, _ = at
                 symbol = self._marker_at(data)
                 target = (0, 0) if symbol is None else self._table.step_symbol(number, ctx, symbol)
                 if symbol is not None and target[0]:
-                    number, ctx = target
+                    at = Configuration(*target)
                     data = data[len(self.vocabulary.tokens[symbol]) :]
-                else:
-                    number, ctx = self._table.step(number, ctx, data[0])
-                    data = data[1:]
-            return number, ctx
+                    continue
+                target = self._table.step(number, ctx, data[0])
+                following = self._remembered(at, data[:1], target) if target[0] else None
+                if following is None:
+                    return None
+                at, data = following, data[1:]
+            return at
 
     def _marker_at(self, data: bytes) -> int | None:
         """The id of the longest marker that the text begins with."""
@@ -147,45 +204,45 @@ class CompiledGrammar:
 
     def min_tokens(self, at: Configuration) -> int:
         with self._lock:
-            return self._distance.tokens(*at)
+            return self._distance.tokens(at.number, at.ctx)
 
     def forced(self, at: Configuration) -> list[int]:
         """Tokens that must follow, as the vocabulary itself would write them."""
-        encode = self.vocabulary.encode
-        if encode is None or self._only.get(at[0]) == -1:
+        if self.vocabulary.encode is None or self._only.get(at.number) == -1:
             return []
         found: list[int] = []
         with self._lock:
             while True:
-                data, symbol, after = self._forced_run(at)
-                ids = self._spelt(at, data, is_open=symbol < 0)
-                found += ids[0]
-                at = ids[1]
-                if symbol < 0 or not ids[2]:
+                data, symbol = self._forced_run(at)
+                ids, after, is_whole = self._spelt(at, data, is_open=symbol < 0)
+                found += ids
+                if symbol < 0 or not is_whole:
+                    return found
+                following = self.step(after, symbol)
+                if following is None:
                     return found
                 found.append(symbol)
-                at = after
+                at = following
 
-    def _forced_run(self, at: Configuration) -> tuple[bytes, int, Configuration]:
+    def _forced_run(self, at: Configuration) -> tuple[bytes, int]:
         """Bytes that must follow, then the special token that must, or -1."""
         data = bytearray()
-        while not self.is_finished(at):
-            only = self._only_symbol(at)
+        number, ctx, _ = at
+        while not isinstance(self._table.states[number], Finished):
+            only = self._only_symbol(number, ctx)
             if only == -1:
                 break
             if only >= 256:
-                return bytes(data), only - 256, self._table.step_symbol(*at, only - 256)
+                return bytes(data), only - 256
             data.append(only)
-            at = self._table.step(*at, only)
-        return bytes(data), -1, at
+            number, ctx = self._table.step(number, ctx, only)
+        return bytes(data), -1
 
-    def _only_symbol(self, at: Configuration) -> int:
+    def _only_symbol(self, number: int, ctx: int) -> int:
         """The one byte, or 256 + the one special token, that may follow; -1: there are several."""
-        number, ctx = at
         found = self._only.get(number)
         if found is None:
-            found = self._table.only_byte(number)
-            self._only[number] = found
+            found = self._only[number] = self._table.only_byte(number)
         if found == -1:
             return -1
         symbols = self._table.symbols(number, ctx)
@@ -217,7 +274,7 @@ class CompiledGrammar:
             if is_open and self._tokens.has_longer(data[done:]):
                 return found, at, False
             after = self.step(at, token_id)
-            if not after[0]:
+            if after is None:
                 return found, at, False
             found.append(token_id)
             done += len(piece)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from untemplate.constrain.compiled import CompiledGrammar
+    from untemplate.constrain.compiled import CompiledGrammar, Configuration
 
 __all__ = ["Constraint"]
 
@@ -24,12 +24,13 @@ __all__ = ["Constraint"]
 class Constraint:
     """One turn being written."""
 
-    __slots__ = ("_at", "_compiled", "_past")
+    __slots__ = ("_at", "_compiled", "_past", "_rows")
 
-    def __init__(self, compiled: "CompiledGrammar", at: tuple[int, int]) -> None:
+    def __init__(self, compiled: "CompiledGrammar", at: "Configuration") -> None:
         self._compiled = compiled
+        self._rows = compiled.rows
         self._at = at
-        self._past: list[tuple[int, int]] = []
+        self._past: list[Configuration] = []
 
     @property
     def words(self) -> int:
@@ -49,16 +50,17 @@ class Constraint:
             remaining: tokens that may still be written, the end token among them. With at least
                 `min_tokens()` of them the turn ends properly within them, whatever is chosen.
         """
-        row[:] = self._compiled.mask(self._at, remaining)
+        found = None if remaining is not None else self._rows.get(self._at)
+        np.copyto(row, self._compiled.mask(self._at, remaining) if found is None else found)
 
     def allows(self, token_id: int) -> bool:
         """Whether the mask allows a token."""
-        return self._compiled.step(self._at, token_id)[0] != 0
+        return self._compiled.step(self._at, token_id) is not None
 
     def advance(self, token_id: int) -> bool:
         """Takes a token that was written; False, and nothing changes, if it is not allowed."""
         at = self._compiled.step(self._at, token_id)
-        if not at[0]:
+        if at is None:
             return False
         self._past.append(self._at)
         self._at = at
@@ -70,7 +72,7 @@ class Constraint:
         Markers that are one token of the vocabulary are taken as that token.
         """
         at = self._compiled.step_bytes(self._at, data)
-        if not at[0]:
+        if at is None:
             return False
         self._past.append(self._at)
         self._at = at

@@ -9,8 +9,8 @@ Masks are int32 words, the lowest bit of the first word for token 0, as vLLM, xg
 llguidance lay them out.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from untemplate.constrain.envelope import Finished
 from untemplate.constrain.table import COUNT_BITS, COUNT_MASK, Table
 from untemplate.constrain.trie import TokenTrie
 from untemplate.constrain.walk import Walked, walk
+
+if TYPE_CHECKING:
+    from untemplate.constrain.memory import Memory
 
 __all__ = ["MaskStatistics", "Masks", "apply_mask"]
 
@@ -70,29 +73,26 @@ class Masks:
         self._markers = np.array(sorted(markers), np.int64)
         self._ends = sorted(ends)
         self._most_bytes = most_bytes
-        self._rows: OrderedDict[tuple[int, int], Row] = OrderedDict()
+        self.rows: dict[tuple[int, int, Memory | None], Row] = {}
+        """By configuration without a memory; may be read without the lock."""
         self._shared: dict[tuple[int, int, tuple[int, ...], int], _Mask] = {}
         self._depths: dict[int, list[int]] = {}
 
-    def find(self, number: int, ctx: int) -> Row | None:
-        """The mask if it is there; needs no lock."""
-        return self._rows.get((number, ctx))
-
     def row(self, number: int, ctx: int) -> Row:
         """The mask of a configuration. It is never empty, and not to be changed."""
-        found = self._rows.get((number, ctx))
+        found = self.rows.get((number, ctx, None))
         if found is None:
             found = self._composed(number, ctx)
-            self._keep((number, ctx), found)
+            self._keep((number, ctx, None), found)
         return found
 
-    def _keep(self, key: tuple[int, int], row: Row) -> None:
+    def _keep(self, key: tuple[int, int, None], row: Row) -> None:
         statistics = self.statistics
-        self._rows[key] = row
+        self.rows[key] = row
         statistics.rows += 1
         statistics.bytes += row.nbytes
         if statistics.bytes > self._most_bytes:
-            self._rows.clear()
+            self.rows.clear()
             self._shared.clear()
             self._depths.clear()
             statistics.rows = statistics.bytes = 0

@@ -102,6 +102,11 @@ class ObjectMachine:
                     tests[source] = pattern_formula(Pattern(source))
         return KeySpace(self.keys, tests)
 
+    @cached_property
+    def takes_others(self) -> bool:
+        """Whether keys may come that the schema does not name."""
+        return any(self.key(number) is not None for number, _ in self.space.classes())
+
     # --------------------------------------------------------------------------------------- keys
 
     def key(self, number: int) -> _Key | None:
@@ -363,6 +368,10 @@ class Object(State):
     key: int = 0
     """In `colon` and `value`: the key, counted as seen already."""
     space: bool = True
+
+    @property
+    def remembers(self) -> bool:
+        return self.machine.takes_others
 
     def cost(self) -> int | None:
         machine = self.machine

@@ -64,6 +64,8 @@ def _relaxed(formula: Formula, positive: bool, is_known: IsKnown) -> Formula:
         case Pattern() | Format():
             found = pattern_formula(formula)
             return positive if found is None else found
+        case Unique():
+            return formula if positive else False
         case Properties(named, patterns, _):
             if positive and any(pattern_formula(Pattern(p)) is None for p, _ in patterns):
                 # A key that the pattern may match or not takes any value.
@@ -84,6 +86,7 @@ def is_known_leaf(leaf: object) -> bool:
     """Whether a machine knows an atom, its subschemas aside."""
     match leaf:
         case Unchecked() | Unique():
+            # Unique items are kept by masks, so only where they have to be.
             return False
         case Pattern() | Format():
             return pattern_formula(leaf) is not None

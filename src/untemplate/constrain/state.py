@@ -67,6 +67,11 @@ class State:
         """Set when every character but these bytes leads back here, or counts and leads back."""
         return None
 
+    @property
+    def remembers(self) -> bool:
+        """Whether what is written here must not be written again; see `memory`."""
+        return False
+
     def cost(self) -> int | None:
         """Fewest bytes until the state is left by Pop or Leave; None: there is no way out."""
         raise NotImplementedError

@@ -65,6 +65,7 @@ class Table:
         self._ids: dict[State, int] = {}
         self.flat: NDArray[np.int32] = np.zeros(64 * 256, np.int32)
         self.is_filled: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self.remembers: list[bool] = [False]
         self.width: list[int] = [0]
         """How many bytes are allowed in a state that is filled."""
         self.is_loop: NDArray[np.bool_] = np.zeros(64, np.bool_)
@@ -81,6 +82,8 @@ class Table:
         self.depths: list[int] = [0]
         self.after: list[int] = [0]
         """For each stack: bytes from where its top is gone back to, to the very end."""
+        self.stack_remembers: list[bool] = [False]
+        """For each stack: whether a frame in it remembers."""
         self._stack_ids: dict[tuple[int, int], int] = {}
         self._done: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._moves: dict[int, list[tuple[int, int]]] = {}
@@ -111,6 +114,7 @@ class Table:
         self.states.append(state)
         self.cost.append(cost)
         self.slope.append(state.slope)
+        self.remembers.append(state.remembers)
         self.width.append(0)
         self.leaving.append(state.leaving)
         self.is_loop[number] = state.leaving is not None
@@ -159,9 +163,11 @@ class Table:
         return -found
 
     def moves(self, number: int) -> list[tuple[int, int]]:
-        """Bytes that are allowed in a filled state, and what stands for them in the table."""
+        """Bytes that are allowed, and what stands for them in the table."""
         found = self._moves.get(number)
         if found is None:
+            if not self.is_filled[number]:
+                self.fill(number)
             row = self.flat[number << 8 : (number + 1) << 8]
             some = np.flatnonzero(row)
             found = list(zip(some.tolist(), row[some].tolist(), strict=True))
@@ -194,6 +200,7 @@ class Table:
             self.parents.append(stack)
             self.depths.append(self.depths[stack] + 1)
             self.after.append(self.after[stack] + state.after())
+            self.stack_remembers.append(self.stack_remembers[stack] or state.remembers)
         return found
 
     def resume(self, frame: int, result: Result) -> int:
@@ -323,6 +330,10 @@ class Table:
             elif entry not in found or (byte in preferred and found[entry] not in preferred):
                 found[entry] = byte
         return sorted([*found.values(), *rest])
+
+    def is_remembering(self, number: int, ctx: int) -> bool:
+        """Whether the state or some frame remembers what was written."""
+        return self.remembers[number] or self.stack_remembers[ctx >> COUNT_BITS]
 
     def total(self, number: int, ctx: int) -> int:
         """Bytes of the shortest way to the very end."""

@@ -212,6 +212,20 @@ class Typed:
     object: Formula
 
     @property
+    def members(self) -> int | None:
+        """How many values there are, where all are listed; None where there may be more."""
+        count = sum(part is True for part in (self.null, self.false, self.true))
+        for part in self.parts[3:]:
+            match part:
+                case False:
+                    pass
+                case Numbers(members) | Strings(members):
+                    count += len(members)
+                case _:
+                    return None
+        return count
+
+    @property
     def parts(self) -> tuple[Formula, ...]:
         """The formulas in the order of the fields."""
         return (
