@@ -25,6 +25,8 @@ def test_what_is_in_order_is_read_and_what_is_not_is_marked(dialect):
         assert found[name] == Cell("read")
     assert found["parallel off"] == Cell("marked", "unrequested")
     assert "missing" in found["required missing"].why
+    assert found["undeclared"] == Cell("marked", "undeclared_argument")
+    assert found["wrong type"] == Cell("marked", "wrong_type")
     assert "unknown_tool" in found["unknown tool"].why
     assert found["text after"].kind == "marked"
 

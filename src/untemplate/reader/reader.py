@@ -64,7 +64,8 @@ class Reader:
         self.grammar = grammar
         tools = {t.name: t for t in grammar.tools}
         plans = _plans(grammar)
-        self._machine = Machine(plans, tools, grammar.choice, Tape(nonce))
+        tape = Tape(nonce, tools, open_objects=grammar.options.open_objects)
+        self._machine = Machine(plans, tools, grammar.choice, tape)
         self._on_argument = on_argument
         self._left: Data = b""
         """What was read or seen, but not told."""

@@ -7,10 +7,10 @@ the spans tile the input. While it is not decided whether something is a call, w
 
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
-from untemplate.message import JSON, Diagnostic, Span
+from untemplate.message import JSON, Diagnostic, Span, Tool
 from untemplate.reader.chain import Chain, joined, listed
 from untemplate.reader.events import (
     ArgumentEnd,
@@ -26,6 +26,7 @@ from untemplate.reader.events import (
     TextKind,
     TextStart,
 )
+from untemplate.reader.faults import find_faults
 from untemplate.reader.record import CallRecord, Record, call_id
 from untemplate.reader.sink import Note
 from untemplate.reader.utf8 import Data, decoded, pointer_token
@@ -39,9 +40,12 @@ class Tape:
     __slots__ = (
         "_deferred",
         "_index",
+        "_is_mistyped",
+        "_is_open",
         "_is_wrong",
         "_nonce",
         "_pieces",
+        "_tools",
         "_written_id",
         "base",
         "deferred_from",
@@ -51,8 +55,13 @@ class Tape:
         "told",
     )
 
-    def __init__(self, nonce: str) -> None:
+    def __init__(
+        self, nonce: str, tools: Mapping[str, Tool], *, open_objects: bool = False
+    ) -> None:
         self._nonce = nonce
+        self._tools = tools
+        self._is_open = open_objects
+        """Whether a tool takes arguments that it does not declare."""
         self.events: list[Event] = []
         self.record = Record()
         self.base = 0
@@ -69,6 +78,8 @@ class Tape:
         self._index = 0
         self._is_wrong = False
         """Whether bytes that are not UTF-8 were reported in this text."""
+        self._is_mistyped = False
+        """Whether a value of a wrong type was reported in this call."""
 
     def clone(self) -> "Tape":
         """A copy in O(1); events that were not taken are not in it."""
@@ -174,9 +185,25 @@ class Tape:
             call.ambiguous = (call.ambiguous, pointer)
 
     def end_call(self, call: CallRecord) -> None:
+        if call.state == "complete":
+            self._name_faults(call)
+        self._is_mistyped = False
         self._emit(CallEnd(call.index, call.state))
         call.end = self.told
         self.record.end_call()
+
+    def _name_faults(self, call: CallRecord) -> None:
+        """What of the arguments the tool does not declare; O(size of the call)."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return
+        arguments = cast("JSON", json.loads(joined(call.pieces) or "{}"))
+        if not isinstance(arguments, dict):
+            return
+        at = self.told - self.base
+        for fault in find_faults(arguments, tool.parameters, open_objects=self._is_open):
+            if fault.code != "wrong_type" or not self._is_mistyped:
+                self.note(fault.code, fault.message, at, at)
 
     def written_id(self, written: str) -> None:
         """The id that the model wrote."""
@@ -235,6 +262,7 @@ class Tape:
 
     def note(self, code: str, message: str, start: int, end: int) -> None:
         """Something was not as the grammar says."""
+        self._is_mistyped = self._is_mistyped or code == "wrong_type"
         diagnostic = Diagnostic(code, (self.base + start, self.base + end), message)
         self._emit(Diagnosed(diagnostic))
         if not self.is_deferring:
