@@ -19,7 +19,7 @@ from typing import cast
 from untemplate.message import JSON
 from untemplate.template.capabilities import Capabilities, IdForm
 
-__all__ = ["Change", "Prepared", "prepare", "prepare_tools"]
+__all__ = ["Change", "Prepared", "prepare"]
 
 Message = dict[str, JSON]
 
@@ -49,26 +49,6 @@ def prepare(messages: Sequence[Mapping[str, JSON]], capabilities: Capabilities) 
     for number, message in enumerate(messages):
         preparation.add(number, message)
     return preparation.finish()
-
-
-def prepare_tools(
-    tools: Sequence[Mapping[str, JSON]], capabilities: Capabilities
-) -> tuple[Mapping[str, JSON], ...]:
-    """The tools in the form that the template takes: what it reads of a schema is there."""
-    if not capabilities.whole_schemas:
-        return tuple(tools)
-    return tuple(_with_whole_schema(t) for t in tools)
-
-
-def _with_whole_schema(tool: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    function = tool.get("function")
-    if not isinstance(function, dict):
-        return tool
-    given = function.get("parameters")
-    parameters: Message = {"type": "object", "properties": {}, "required": []}
-    parameters |= given if isinstance(given, dict) else {}
-    whole: dict[str, JSON] = {"description": "", **function, "parameters": parameters}
-    return {**tool, "function": whole}
 
 
 class _Preparation:

@@ -11,23 +11,24 @@ knows none (`polyfill`), the messages are brought into the form that the templat
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from untemplate.budget.plan import Plan, fit
 from untemplate.budget.ranking import Rank, rank
 from untemplate.dialect import Dialect, Prompt, loads
-from untemplate.errors import DialectError, RequestError
+from untemplate.errors import DialectError, RequestError, TemplateError
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.inference import Analysis, analyse, prove
 from untemplate.message import JSON, Tool, ToolChoice
-from untemplate.template.history import Prepared, prepare, prepare_tools
+from untemplate.template.history import Change, Prepared, prepare
 from untemplate.template.marking import MarkedPrompt, control_tokens, render_marked
 from untemplate.template.rendering import CompiledTemplate
 from untemplate.template.source import TemplateSource, read_source
+from untemplate.template.tools import plain_tools, prepare_tools
 from untemplate.turn.continuation import written_so_far
 from untemplate.turn.notes import is_pinned, without_notes
 from untemplate.turn.polyfill import polyfill
@@ -37,6 +38,9 @@ from untemplate.vocabulary import Vocabulary
 __all__ = ["ChatTemplate"]
 
 Messages = Sequence[Mapping[str, JSON]]
+
+_Shown = Sequence[Mapping[str, JSON]] | None
+_Rendered = TypeVar("_Rendered")
 
 _TEXT_TOKENS = 256
 """Kept for a reply without a call."""
@@ -163,18 +167,19 @@ class ChatTemplate:
         variables = variables or {}
         given: dict[str, Any] = {**self.analysis.capabilities.variables, **variables}
 
-        def render(control: Collection[str]) -> MarkedPrompt:
+        def render(control: Collection[str], tools: _Shown) -> MarkedPrompt:
             return render_marked(
                 compiled,
                 prepared.messages,
-                self._shown(described),
+                tools,
                 control,
                 add_generation_prompt=add_generation_prompt,
                 now=now,
                 **given,
             )
 
-        text = render(()).text
+        marked, taken, changes = self._taken(lambda tools: render((), tools), described)
+        text = marked.text
         prompt = self._prompt_of(text, messages, variables)
         grammar = build_grammar(
             self.dialect,
@@ -187,10 +192,10 @@ class ChatTemplate:
         return Turn(
             text,
             grammar,
-            render=lambda vocabulary: render(control_tokens(vocabulary, compiled)),
+            render=lambda vocabulary: render(control_tokens(vocabulary, compiled), taken),
             written=written_so_far(self.dialect, prompt, last) if last is not None else "",
             nonce=nonce or hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
-            changes=tuple(f"{c.place}: {c.what}" for c in prepared.changes),
+            changes=tuple(f"{c.place}: {c.what}" for c in (*prepared.changes, *changes)),
         )
 
     def plan(
@@ -262,13 +267,18 @@ class ChatTemplate:
     ) -> str:
         """The text of a whole conversation, as the template writes it."""
         compiled, prepared = self._prepared(_checked(messages), tools)
-        return compiled.render(
-            prepared.messages,
-            self._shown(tools),
-            add_generation_prompt=add_generation_prompt,
-            now=now,
-            **{**self.analysis.capabilities.variables, **(variables or {})},
-        )
+        given: dict[str, Any] = {**self.analysis.capabilities.variables, **(variables or {})}
+
+        def render(tools: _Shown) -> str:
+            return compiled.render(
+                prepared.messages,
+                tools,
+                add_generation_prompt=add_generation_prompt,
+                now=now,
+                **given,
+            )
+
+        return self._taken(render, tools)[0]
 
     def _prepared(
         self, messages: Messages, tools: Sequence[Tool]
@@ -279,11 +289,24 @@ class ChatTemplate:
         prepared = prepare([without_notes(m) for m in messages], self.analysis.capabilities)
         return self._with_tools if tools else self._without_tools, prepared
 
-    def _shown(self, tools: Sequence[Tool]) -> Sequence[Mapping[str, JSON]] | None:
-        """The tools as the template takes them; none where they are described in words."""
+    def _taken(
+        self, render: Callable[[_Shown], _Rendered], tools: Sequence[Tool]
+    ) -> tuple[_Rendered, _Shown, Sequence[Change]]:
+        """A rendering with the tools as the template takes them; none where words describe them.
+
+        What templates know of JSON Schema differs: one that refuses the tools gets plainer ones.
+        """
         if self.dialect.polyfill is not None:
-            return None
-        return prepare_tools([_as_openai(t) for t in tools], self.analysis.capabilities)
+            return render(None), None, ()
+        shown = prepare_tools([_as_openai(t) for t in tools], self.analysis.capabilities)
+        try:
+            return render(shown), shown, ()
+        except TemplateError as error:
+            plain = plain_tools(shown)
+            if plain == shown:
+                raise
+            change = Change("tools", f"the template gets plainer schemas, for it refuses: {error}")
+        return render(plain), plain, (change,)
 
     def _prompt_of(self, text: str, messages: Messages, variables: Mapping[str, JSON]) -> Prompt:
         """Which of the dialect's prompts a rendered conversation ends with."""
