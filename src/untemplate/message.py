@@ -10,9 +10,10 @@ arguments received so far into valid JSON. A cut call is a value, not an error:
 Diagnostics point into the bytes that the model wrote, so that nothing is lost silently.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 __all__ = [
     "JSON",
@@ -31,6 +32,7 @@ __all__ = [
     "ToolCall",
     "ToolChoice",
     "Usage",
+    "arguments_object",
 ]
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
@@ -162,3 +164,13 @@ class Usage:
     completion_tokens: int = 0
     cached_tokens: int = 0
     """Prompt tokens that were not evaluated again."""
+
+
+def arguments_object(arguments: JSON) -> dict[str, JSON] | None:
+    """The arguments of a call, which messages hold as JSON text or as an object; None: neither."""
+    if isinstance(arguments, str):
+        try:
+            arguments = cast("JSON", json.loads(arguments))
+        except (ValueError, RecursionError):
+            return None
+    return arguments if isinstance(arguments, dict) else None

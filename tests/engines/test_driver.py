@@ -64,6 +64,16 @@ def test_a_prompt_that_does_not_fit_is_refused_with_both_numbers():
         run(PlainTurn("hello"), ScriptedSession(b"", context_tokens=5))
 
 
+def test_a_turn_that_had_filled_the_context_is_still_cut_when_it_is_resumed():
+    turn = PlainTurn("hello")
+    run(turn, ScriptedSession(b"world", context_tokens=8), max_tokens=3)
+    later = turn.resumed()
+    session = ScriptedSession(b"world", context_tokens=8)
+    last = list(drive(later, session, Options(sampling=GREEDY, max_tokens=5)))[-1]
+    assert (later.data, last.finish_reason, last.usage.completion_tokens) == (b"wor", "length", 0)
+    assert later.resumed() == turn.resumed()
+
+
 def test_an_empty_prompt_is_refused():
     with pytest.raises(RequestError, match="empty"):
         run(PlainTurn(""), ScriptedSession(b""))

@@ -16,12 +16,19 @@ absent. The verdict says which is which. An argument that guards something (`dry
 taken from a default.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import Literal
 
-from untemplate.message import JSON, ArgumentState, Diagnostic, Message, Tool, ToolCall
+from untemplate.message import (
+    JSON,
+    ArgumentState,
+    Diagnostic,
+    Message,
+    Tool,
+    ToolCall,
+    arguments_object,
+)
 
 __all__ = [
     "Allowed",
@@ -175,11 +182,7 @@ def _partial(
 
 def _value(call: ToolCall) -> dict[str, JSON] | None:
     """The arguments as received; None if they are no object."""
-    try:
-        value = cast("JSON", json.loads((call.arguments + call.closing) or "{}"))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+    return arguments_object((call.arguments + call.closing) or "{}")
 
 
 def _states_of(call: ToolCall, name: str) -> set[ArgumentState]:

@@ -19,14 +19,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from untemplate.budget.exchanges import Messages
 from untemplate.budget.typical import typical_arguments
 from untemplate.constrain import Limits, compile_grammar
 from untemplate.dialect import END, CallBlock, Dialect, Prompt, write_calls
 from untemplate.grammar import Grammar, build_grammar
-from untemplate.message import JSON, Tool, ToolCall, ToolChoice
+from untemplate.message import JSON, Tool, ToolCall, ToolChoice, arguments_object
 from untemplate.vocabulary import Vocabulary
 
 __all__ = ["Window", "reply_tokens", "too_small", "windows"]
@@ -183,16 +182,7 @@ def _seen(messages: Messages) -> dict[str, list[dict[str, JSON]]]:
         for call in calls if isinstance(calls, list) else []:
             function = call.get("function") if isinstance(call, dict) else None
             if isinstance(function, dict):
-                arguments = _object(function.get("arguments"))
+                arguments = arguments_object(function.get("arguments"))
                 if arguments is not None:
                     found.setdefault(str(function.get("name")), []).append(arguments)
     return found
-
-
-def _object(arguments: JSON) -> dict[str, JSON] | None:
-    if isinstance(arguments, str):
-        try:
-            arguments = cast("JSON", json.loads(arguments))
-        except (ValueError, RecursionError):
-            return None
-    return arguments if isinstance(arguments, dict) else None

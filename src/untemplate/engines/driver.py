@@ -118,7 +118,8 @@ def drive(turn: DrivenTurn, session: Session, options: Options) -> Generator[Eve
     room = session.context_tokens - len(prompt) - len(turn.tokens)
     if not prompt:
         raise RequestError("the prompt is empty", place="messages")
-    if room < 1:
+    # A turn that is resumed where it had filled the context is still cut there, nothing more.
+    if room < (0 if turn.tokens else 1):
         raise RequestError(
             f"the prompt has {len(prompt) + len(turn.tokens)} tokens, "
             f"the context holds {session.context_tokens}",

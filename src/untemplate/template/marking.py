@@ -29,7 +29,7 @@ from untemplate.message import JSON, Span
 from untemplate.template.rendering import CompiledTemplate
 from untemplate.vocabulary import Encoder, TokenKind, Vocabulary
 
-__all__ = ["MarkedPrompt", "control_tokens", "render_marked"]
+__all__ = ["MarkedPrompt", "control_tokens", "needs_marks", "render_marked"]
 
 _OPEN, _CLOSE = "\U000f0000", "\U000f0001"
 _MARK = re.compile(
@@ -89,6 +89,19 @@ def control_tokens(vocabulary: Vocabulary, template: CompiledTemplate) -> frozen
     )
 
 
+def needs_marks(
+    messages: Sequence[Mapping[str, JSON]],
+    tools: Sequence[Mapping[str, JSON]] | None,
+    control: Collection[str],
+) -> bool:
+    """Whether untrusted text holds a control token; if not, a rendering without marks will do."""
+    mark = _Marker(control)
+    return any(
+        mark.found_in(fields)
+        for fields in (*(m for m in messages if m.get("role") != "assistant"), *(tools or ()))
+    )
+
+
 def render_marked(
     template: CompiledTemplate,
     messages: Sequence[Mapping[str, JSON]],
@@ -121,6 +134,14 @@ class _Marker:
         self.is_used = False
         longest_first = sorted(filter(None, control), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+
+    def found_in(self, value: JSON | Mapping[str, JSON]) -> bool:
+        """Whether a control token stands in any string of a value."""
+        if isinstance(value, str):
+            return self._control.search(value) is not None
+        if isinstance(value, Mapping):
+            return any(map(self.found_in, value.values()))
+        return isinstance(value, (list, tuple)) and any(map(self.found_in, value))
 
     def fields(self, value: Mapping[str, JSON]) -> dict[str, JSON]:
         return {key: self._value(item) for key, item in value.items()}

@@ -27,7 +27,7 @@ from untemplate.dialect import (
     fill,
 )
 from untemplate.errors import RequestError
-from untemplate.message import JSON
+from untemplate.message import JSON, arguments_object
 
 __all__ = ["Call", "calls_of", "rewritten"]
 
@@ -65,7 +65,7 @@ def rewritten(block: CallBlock, between: str, calls: Sequence[Call]) -> str:
             Hole.NAME: call.name,
             Hole.INDEX: str(block.index_base + number),
         }
-        value = _object(call.arguments)
+        value = arguments_object(call.arguments)
         if value is not None:
             values[Hole.ARGUMENTS] = block.arguments.write(value)
             texts.append(fill(block.pattern, values))
@@ -77,15 +77,6 @@ def rewritten(block: CallBlock, between: str, calls: Sequence[Call]) -> str:
         before = block.pattern[: block.pattern.index(Hole.ARGUMENTS)]
         texts.append(fill(before, values) + _cut(block.arguments, str(call.arguments)))
     return between.join(texts)
-
-
-def _object(arguments: JSON) -> dict[str, JSON] | None:
-    if isinstance(arguments, str):
-        try:
-            arguments = cast("JSON", json.loads(arguments))
-        except (ValueError, RecursionError):
-            return None
-    return arguments if isinstance(arguments, dict) else None
 
 
 def _cut(arguments: Whole | Pairs, text: str) -> str:

@@ -25,7 +25,12 @@ from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.inference import Analysis, analyse, prove
 from untemplate.message import JSON, Tool, ToolChoice
 from untemplate.template.history import Change, Prepared, prepare
-from untemplate.template.marking import MarkedPrompt, control_tokens, render_marked
+from untemplate.template.marking import (
+    MarkedPrompt,
+    control_tokens,
+    needs_marks,
+    render_marked,
+)
 from untemplate.template.rendering import CompiledTemplate
 from untemplate.template.source import TemplateSource, read_source
 from untemplate.template.tools import plain_tools, prepare_tools
@@ -179,6 +184,12 @@ class ChatTemplate:
             )
 
         marked, taken, changes = self._taken(lambda tools: render((), tools), described)
+
+        def render_for(vocabulary: Vocabulary) -> MarkedPrompt:
+            control = control_tokens(vocabulary, compiled)
+            is_plain = not needs_marks(prepared.messages, taken, control)
+            return marked if is_plain else render(control, taken)
+
         text = marked.text
         prompt = self._prompt_of(text, messages, variables)
         grammar = build_grammar(
@@ -192,7 +203,7 @@ class ChatTemplate:
         return Turn(
             text,
             grammar,
-            render=lambda vocabulary: render(control_tokens(vocabulary, compiled), taken),
+            render=render_for,
             written=written_so_far(self.dialect, prompt, last) if last is not None else "",
             nonce=nonce or hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
             changes=tuple(f"{c.place}: {c.what}" for c in (*prepared.changes, *changes)),

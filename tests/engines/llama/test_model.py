@@ -61,6 +61,12 @@ def test_a_nul_and_half_a_surrogate_do_not_end_the_text(vocabulary):
     assert vocabulary.bytes_of(vocabulary.encode("a\ud800b", special=False)) == b"a?b"
 
 
+def test_a_path_may_be_a_string(model_path, library):
+    model = Model(str(model_path), library=library)
+    assert model.path == model_path
+    model.close()
+
+
 def test_a_file_that_is_not_there_or_no_gguf_is_one_clear_line(library, tmp_path):
     with pytest.raises(EngineError, match=r"no\.gguf: can't be read: No such file"):
         Model(tmp_path / "no.gguf")

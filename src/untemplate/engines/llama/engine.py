@@ -1,6 +1,6 @@
 """The engine in this process: a GGUF model, several requests at once, their caches kept.
 
-    engine = LlamaEngine(Model(Path("smollm2.gguf")))
+    engine = LlamaEngine(Model("smollm2.gguf"))
     for event in engine.generate(turn, max_tokens=200, sampling=Sampling(temperature=0)):
         ...
 

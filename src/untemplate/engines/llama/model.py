@@ -2,7 +2,7 @@
 
 In: a path. Out: a `Model` that any number of contexts may share; it holds nothing that changes.
 
-    model = Model(Path("smollm2.gguf"))
+    model = Model("smollm2.gguf")
     model.tokenize("Hello", special=False)     # [19556]
     model.chat_template                        # Jinja source, or None
 
@@ -38,8 +38,8 @@ class Closable(Protocol):
 class Model:
     """Weights and tokenizer of one GGUF file. May be shared by threads."""
 
-    def __init__(self, path: Path, *, library: Library | None = None) -> None:
-        self.path = path
+    def __init__(self, path: str | Path, *, library: Library | None = None) -> None:
+        self.path = path = Path(path)
         self.library = library or load()
         c = self.library.c
         _check_file(path)
