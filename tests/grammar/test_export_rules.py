@@ -116,11 +116,15 @@ def test_json_characters_in_every_spelling(members, character):
     other = json_character(complement(characters(members)))
     units = character.encode("utf-16-be").hex()
     escaped = "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4))
-    short = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n"}
+    short = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n"}
     short |= {"\r": "\\r", "\t": "\\t"}
-    spellings = [escaped, escaped.upper().replace("\\U", "\\u"), short.get(character, escaped)]
+    codes = [escaped, escaped.upper().replace("\\U", "\\u")]
+    is_coded = not " " <= character <= "~"
+    spellings = codes * is_coded + [short[c] for c in character if c in short]
     if character >= " " and character not in '"\\':
         spellings.append(character)
+    if not is_coded:
+        assert not any(matches(n, code) for n in (node, other) for code in codes)
     for spelling in spellings:
         assert matches(node, spelling) is (character in members)
         assert matches(other, spelling) is (character not in members)

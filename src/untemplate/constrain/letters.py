@@ -5,7 +5,9 @@ r"""How JSON and Python spell words, strings and characters.
     JSON.quotes[0].cost(0x22, 0x22)     # 2: a quote is written as \"
 
 A `Quote` says what may stand between two quotes of its kind: which characters are written as they
-are, which have a short escape, and which codes there are.
+are, which have a short escape, and which codes there are. Codes spell what is not printable ASCII:
+nobody needs `\u0061` for `a`, but small models that may write it do, in keys above all. For the
+same reason a slash stands for itself only.
 """
 
 from collections.abc import Mapping
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 __all__ = ["JSON", "PYTHON", "Letters", "Quote"]
 
-_JSON_SHORT = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 8: 0x62, 12: 0x66, 10: 0x6E, 13: 0x72, 9: 0x74}
+_JSON_SHORT = {0x22: 0x22, 0x5C: 0x5C, 8: 0x62, 12: 0x66, 10: 0x6E, 13: 0x72, 9: 0x74}
 _PYTHON_SHORT = {0x22: 0x22, 0x5C: 0x5C, 0x27: 0x27, 10: 0x6E, 13: 0x72, 9: 0x74}
 
 
@@ -29,7 +31,7 @@ class Quote:
     short: Mapping[int, int]
     """Code point to the letter of its escape."""
     codes: tuple[tuple[int, int], ...]
-    """Letters of escapes with digits, and how many."""
+    """Letters of escapes with digits, and how many; for characters that are not printable ASCII."""
     has_pairs: bool
     """Whether characters beyond U+FFFF are written as two codes."""
 

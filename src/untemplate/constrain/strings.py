@@ -1,6 +1,7 @@
 r"""Strings between quotes: characters lifted to bytes, with their escapes.
 
     "caf\u00e9"   and   "café"   are the same characters; both are allowed wherever one is.
+    "\u0063af"    is not allowed: printable ASCII stands for itself.
 
 A state stands between two characters (`Chars`), inside a UTF-8 character (`Partial`), or inside an
 escape (`Escape`, `Hex`, `Pair`). Where all characters that an unfinished one may still become lead
@@ -233,8 +234,9 @@ class Escape(State):
         quote = self.lane.quote
         short = tuple(s for s in self.spans if any(s[0] <= c <= s[1] for c in quote.short))
         costs = [self.lane.cost(short, 1)] if short else []
+        coded = _coded(self.spans)
         for _, size in quote.codes:
-            long = _hex(self.lane, self.spans, 0, size)
+            long = _hex(self.lane, coded, 0, size)
             if long is not None and (cost := long.cost()) is not None:
                 costs.append(cost + 1)
         return min((c for c in costs if c is not None), default=None)
@@ -246,8 +248,14 @@ class Escape(State):
                 action = self.lane.arrival(place)
                 assert action is not None
                 out.do(letter, action)
+        coded = _coded(self.spans)
         for letter, size in quote.codes:
-            out.go(letter, _hex(self.lane, self.spans, 0, size))
+            out.go(letter, _hex(self.lane, coded, 0, size))
+
+
+def _coded(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """Those characters that may be written by a code."""
+    return _clip(spans, 0, 0x1F) + _clip(spans, 0x7F, LAST)
 
 
 def _hex(lane: Lane, spans: tuple[Span, ...], first: int, size: int) -> "Hex | None":

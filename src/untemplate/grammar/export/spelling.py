@@ -1,11 +1,12 @@
 r"""How a notation spells characters: each as it is, or by one of the escapes of JSON.
 
-    JSON_STYLE.one_of(characters("A"))   -> "A" | "\\u0041"
-    RAW_STYLE.one_of(characters("A"))    -> "A"
+    json_character(characters("ä"))   -> "ä" | "\\u00e4"
+    raw_character(characters("ä"))    -> "ä"
 
 Sets of characters come in, rules for every spelling of one of them come out; all that is said of
 strings (lengths, constants, patterns) is said of characters and takes its spelling from here. Two
-`\u` escapes that are a surrogate pair are one character; a lone surrogate is none.
+`\u` escapes that are a surrogate pair are one character; a lone surrogate is none. As in the mask,
+printable ASCII has no code.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,15 +53,18 @@ def escaped_character(escapes: Sequence[tuple[str, str]]) -> Spelling:
 
 _ESCAPED = Characters(((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
 """What a JSON string holds only as an escape."""
-_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
+_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
+_CODED = complement(Characters(((0x20, 0x7E),)))
+"""What may be written by its code."""
 
 
 def json_character(members: Characters) -> Node:
     """A character inside a JSON string, raw where that is allowed, and by any escape."""
     raw = complement(_ESCAPED, members)
     short = [c for c, meant in _SHORT.items() if _holds(members, ord(meant))]
+    coded = complement(complement(members), _CODED)
     escapes = choice(
-        one_of(characters(short)), sequence(Literal("u"), choice(*_four_digits(members)))
+        one_of(characters(short)), sequence(Literal("u"), choice(*_four_digits(coded)))
     )
     return choice(one_of(raw), sequence(Literal("\\"), escapes))
 
@@ -75,8 +79,9 @@ def python_character(quote: str) -> Spelling:
 
     def spelling(members: Characters) -> Node:
         raw = complement(complement(members), raw_ones)
+        coded = complement(complement(members), _CODED)
         short = characters(c for c, meant in _PYTHON_SHORT.items() if _holds(members, ord(meant)))
-        return choice(one_of(raw), sequence(Literal("\\"), choice(one_of(short), *_codes(members))))
+        return choice(one_of(raw), sequence(Literal("\\"), choice(one_of(short), *_codes(coded))))
 
     return spelling
 
