@@ -6,11 +6,11 @@ import pytest
 
 from constrain.judging import answer_by, call_by, following, takes, takes_answer
 from constrain.test_laws import SMALL
+from dialects import HERMES
 from untemplate.constrain import compile_grammar
 from untemplate.dialect import Python, Whole
 from untemplate.grammar import build_grammar
 from untemplate.message import Tool, ToolChoice
-from dialects import HERMES
 
 PRINTABLE = [chr(c) for c in range(0x20, 0x7F)]
 
