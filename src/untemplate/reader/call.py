@@ -14,6 +14,7 @@ from untemplate.grammar.marks import is_distinctive
 from untemplate.message import JSON, Tool
 from untemplate.reader.envelope import EnvelopeFrame
 from untemplate.reader.events import PartKind
+from untemplate.reader.follow import MORE, NO, YES
 from untemplate.reader.frame import Frame
 from untemplate.reader.group import GroupFrame
 from untemplate.reader.json_text import JsonFrame
@@ -113,10 +114,12 @@ class CallFrame:
 
     # ------------------------------------------------------------------------------------- read
 
-    def begin(self, tape: Tape) -> None:
+    def begin(self, data: Data, tape: Tape) -> None:
         """Tells what stood on the way here; deferred, as all that follows."""
         tape.defer()
         tape.told = self.found.marker_end
+        if tape.told == self.start:  # no mark: white space on the way belongs to what was before
+            tape.told = tape.base + past_space(data, tape.told - tape.base)
         for word in self.found.words:
             tape.part("structure", word.start - tape.base)
             tape.part(_PARTS[word.hole], word.end - tape.base)
@@ -230,6 +233,9 @@ class CallFrame:
             return first + len(mark)
         if mark.startswith(rest):
             return at
+        verdict = self._turn_to_variant(data, first)
+        if verdict != NO:
+            return at if verdict == MORE else self._read_mark(self._mark(), data, at, tape)
         following = self._next_marks()
         if any(m.startswith(bytes(data[first : first + len(m)])) for m in following):
             message = f"{mark.decode(errors='replace')!r} is missing"
@@ -238,6 +244,24 @@ class CallFrame:
         else:
             return self._skip_header(mark, data, at, first, tape)
         return at
+
+    def _mark(self) -> bytes:
+        mark = self.plan.steps[self._step]
+        assert isinstance(mark, bytes)
+        return mark
+
+    def _turn_to_variant(self, data: Data, at: int) -> int:
+        """Goes on as another call that begins alike, if its next mark stands there."""
+        best, read = NO, self.plan.steps[: self._step]
+        for other in self.found.way.variants:
+            mark = other.steps[self._step]
+            if other.steps[: self._step] == read and isinstance(mark, bytes):
+                rest = bytes(data[at : at + len(mark)])
+                if rest == mark:
+                    self.plan = other
+                    return YES
+                best = MORE if mark.startswith(rest) else best
+        return best
 
     def _skip_header(self, mark: bytes, data: Data, at: int, first: int, tape: Tape) -> int:
         """Something else stands in the header: up to a later mark of it, if one is near."""

@@ -195,8 +195,7 @@ class EnvelopeFrame:
         word = Word(self._word, part, sink)
         at = sub.read(data, at, word)
         self._word = word.pieces
-        if sub.bad is None:
-            sink.part(part, at)
+        sink.part(part, at - sub.pending)
         if sub.bad:
             self.bad = sub.bad
         elif sub.is_done:

@@ -198,6 +198,11 @@ class JsonFrame:
         tokens = (o.key if o.is_object else str(o.items) for o in opened)
         return "".join("/" + pointer_token(t) for t in tokens)
 
+    @property
+    def pending(self) -> int:
+        """Bytes before the position that may yet turn out to be no number or word."""
+        return len(self._token)
+
     def settle(self, data: Data, at: int, sink: Sink) -> None:
         """Nothing waits for what follows a closer."""
 
@@ -340,7 +345,8 @@ class JsonFrame:
     # ----------------------------------------------------------------------- numbers and words
 
     def _read_token(self, data: Data, at: int, sink: Sink) -> int:
-        found = _TOKEN[self._state].match(data, at)
+        room = MOST_TOKEN + 1 - len(self._token)
+        found = _TOKEN[self._state].match(data, at, at + room)
         if found:
             self._token += found.group()
             at = found.end()
@@ -351,10 +357,11 @@ class JsonFrame:
         return at
 
     def _end_token(self, at: int, sink: Sink) -> None:
-        token, self._token = self._token, b""
+        token = self._token
         if self._state == _KEY_WORD:
             text = token.decode()
             self._note(sink, "unquoted_key", f"the key {text} has no quotes", at - len(token), at)
+            self._token = b""
             self._end_key(text, json_escaped(text), at, sink)
             return
         if self._state == _NUMBER:
@@ -372,6 +379,7 @@ class JsonFrame:
         else:
             self.bad = Note("bad_json", f"{token.decode()!r} is no value")
             return
+        self._token = b""
         self._begin(at - len(token), sink)
         self._put(written, at)
         self._end_value(at, sink)

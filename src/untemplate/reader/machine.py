@@ -212,7 +212,7 @@ class Machine:
         tape, way, end = self.tape, found.way, found.end - self.tape.base
         if way.call is not None:
             self._call = CallFrame(found, match.start, match.first_mark, self._tools)
-            self._call.begin(tape)
+            self._call.begin(data, tape)
             self._call.name_words(data, tape)
             self.place = "call"
             return end

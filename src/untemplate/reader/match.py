@@ -97,9 +97,9 @@ class Match:
 
     def _is_enough(self, found: Found) -> bool:
         """Whether what is found stands, whatever follows."""
-        if not self._threads or found.way.target == ENDED or found.words:
+        if not self._threads or found.words:
             return True
-        return found.way.call is None and found.way.target != "end"
+        return found.way.call is None and found.way.target not in ("end", ENDED)
 
     def _step(self, data: Data, at: int, base: int, *, final: bool) -> bool:
         """Moves every way by one byte; False when more bytes are needed to do so."""
@@ -180,9 +180,12 @@ class Match:
 
 
 def _is_better(new: Found, old: Found) -> bool:
-    """Whether the new find is to be preferred: fewer marks left out, no words, longer."""
+    """Whether the new find is to be preferred: it leaves fewer marks out, or goes further."""
     return _rank(new) < _rank(old)
 
 
-def _rank(found: Found) -> tuple[int, bool, bool, int]:
-    return found.skipped, found.way.is_bare, bool(found.words), -found.end
+def _rank(found: Found) -> tuple[int, bool, bool, bool, int, int]:
+    way, words = found.way, bool(found.words)
+    # A stop may be the beginning of what leads on to another block.
+    is_stop = way.target == ENDED
+    return found.skipped, way.is_bare, is_stop, words, -found.end, -found.marker_end

@@ -106,6 +106,8 @@ class Way:
     """The family writes it so; others are read for models that slipped."""
     needs_lead: bool = False
     """Its mark is a common word: without the white space before it, it is text."""
+    variants: tuple[CallPlan, ...] = ()
+    """Other calls that begin like this one, up to its step at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +251,20 @@ class _Planner:
         elements = (*_encoded(marks(whole)), *(s for s in steps if not isinstance(s, Arguments)))
         has_mark = any(isinstance(e, bytes) for e in elements[:1]) or in_section
         lead = _lead(whole) if marks(whole) else literal.encode() if not literal.strip() else b""
-        return Way(elements, target, lead, call=call, step=step, is_bare=not has_mark)
+        variants = () if call.envelope else self._variants(call, steps)
+        return Way(
+            elements, target, lead, call=call, step=step, is_bare=not has_mark, variants=variants
+        )
+
+    def _variants(self, call: CallPlan, begun: tuple[Step, ...]) -> tuple[CallPlan, ...]:
+        """Other calls that differ only behind the steps with which this one has begun."""
+        size, first = len(begun), call.block.pattern[0]
+        alike = (
+            c
+            for c in self._calls.values()
+            if not c.envelope and c.block.pattern[0] == first and c.steps[:size] == begun
+        )
+        return tuple(c for c in alike if c.steps != call.steps)
 
     def _after(self, options: Sequence[tuple[str, str]]) -> AfterPlan:
         in_section = any(t == _END_RULE and marks(n) for n, t in options)
