@@ -24,7 +24,7 @@ from untemplate.reader.quoted import QuotedFrame
 from untemplate.reader.record import CallRecord
 from untemplate.reader.sink import Note
 from untemplate.reader.tape import Tape
-from untemplate.reader.utf8 import Data, past_space
+from untemplate.reader.utf8 import Data, overlap, past_space
 
 __all__ = ["CallFrame"]
 
@@ -211,8 +211,9 @@ class CallFrame:
         """A name, id or number in the rest of the header."""
         start = past_space(data, at)
         found = min((p for e in word.ends if (p := data.find(e, start)) >= 0), default=-1)
-        text = bytes(data[start : found if found >= 0 else len(data)]).rstrip()
-        if b"\n" in text or (found < 0 and len(text) > MOST_WORD_BYTES):
+        begun = 0 if found >= 0 else max(overlap(data, e, start) for e in word.ends)
+        text = bytes(data[start : found if found >= 0 else len(data) - begun]).rstrip()
+        if b"\n" in text or len(text) > MOST_WORD_BYTES:
             self._give_up(Note("bad_call", f"no {word.hole} ends where one was expected"))
             return at
         if found < 0:

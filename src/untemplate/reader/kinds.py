@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from untemplate.dialect import JsonType
+from untemplate.dialect import JsonType, json_type
 from untemplate.message import JSON
 from untemplate.reader.escapes import json_escaped
 from untemplate.reader.json_text import JsonFrame
@@ -97,7 +97,7 @@ def types_of(schema: JSON, root: JSON, hops: int = 0) -> Kinds:
         return tuple(k for k in ALL_KINDS if k in wanted) or ALL_KINDS
     for values in (found.get("enum"), [found["const"]] if "const" in found else None):
         if isinstance(values, list) and values:
-            return tuple(k for k in ALL_KINDS if any(_kind_of_value(v) == k for v in values))
+            return tuple(k for k in ALL_KINDS if any(json_type(v) == k for v in values))
     for key in ("anyOf", "oneOf"):
         if isinstance(branches := found.get(key), list) and branches:
             union = [k for b in branches for k in types_of(b, root, hops + 1)]
@@ -106,24 +106,6 @@ def types_of(schema: JSON, root: JSON, hops: int = 0) -> Kinds:
         allowed = [types_of(b, root, hops + 1) for b in branches]
         return tuple(k for k in ALL_KINDS if all(k in a for a in allowed)) or ALL_KINDS
     return ALL_KINDS
-
-
-def _kind_of_value(value: JSON) -> JsonType:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case dict():
-            return "object"
 
 
 # --------------------------------------------------------------------------------------- by text
