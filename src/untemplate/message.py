@@ -22,6 +22,7 @@ __all__ = [
     "BlockKind",
     "CallDelta",
     "CallState",
+    "Continue",
     "Delta",
     "Diagnostic",
     "End",
@@ -54,6 +55,9 @@ End = Literal["open", "complete", "cut", "forced"]
 """How a turn stands: still `open`, ended as its grammar says, cut off, or closed by budget."""
 
 BlockKind = Literal["reasoning", "content", "call"]
+
+Continue = bool | Literal["reasoning_content", "content"]
+"""Whether the last message goes on; or its field that does, which may be empty so far."""
 
 
 @dataclass(frozen=True, slots=True)

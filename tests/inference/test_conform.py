@@ -79,7 +79,7 @@ def test_a_case_is_read_in_full():
     assert case.choice == ToolChoice("required", parallel=False)
     assert case.variables == {"enable_thinking": False, "effort": "low"}
     assert case.expected == Expected("", "R", (ExpectedCall("pay", {"to": "a"}, "7"),))
-    assert (case.reasoning_is_content, case.continues, case.is_partial) == (True, True, True)
+    assert (case.reasoning_is_content, case.continues, case.is_partial) == (True, "content", True)
     assert (case.generation_prompt, case.must_accept) == ("<bot>", "Hi")
 
 

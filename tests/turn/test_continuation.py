@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dialects import CODER, HERMES, NEMO
+from dialects import CODER, HERMES, NEMO, QWEN3
 from serving import TEMPLATE
 from untemplate.dialect import Prompt
 from untemplate.errors import RequestError
@@ -143,3 +143,11 @@ def test_a_conversation_is_planned_with_the_template_and_the_vocabulary(template
     assert plan.kept[-1] == 41
     assert len(plan.kept) < 42
     assert plan.output >= 256
+
+
+def test_a_field_that_is_named_goes_on_even_when_it_is_empty():
+    prompt = QWEN3.prompts[0]
+    message = {"role": "assistant", "content": "", "reasoning_content": "Hm."}
+    assert written_so_far(QWEN3, prompt, message) == "<think>\nHm."
+    assert written_so_far(QWEN3, prompt, message, "reasoning_content") == "<think>\nHm."
+    assert written_so_far(QWEN3, prompt, message, "content") == "<think>\nHm.\n</think>\n\n"

@@ -123,7 +123,9 @@ def _outcome(case: Case, templates: Path) -> _Outcome:
         )
         last = case.messages[-1]
         grammar, dialect = turn.grammar, turn.dialect
-        lead = written_so_far(dialect, grammar.prompt, last) if case.continues else ""
+        lead = (
+            written_so_far(dialect, grammar.prompt, last, case.continues) if case.continues else ""
+        )
         why = prompt_difference(case, turn.prompt)
         allowed_by = _allowed_by(case, grammar, lead)
     except UntemplateError as error:

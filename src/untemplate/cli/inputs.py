@@ -9,8 +9,9 @@ from typing import IO, cast
 import click
 
 from untemplate.errors import RequestError
-from untemplate.message import JSON, Tool, ToolChoice
+from untemplate.message import JSON, Continue, Tool, ToolChoice
 from untemplate.wire.openai.conversation import (
+    read_continue,
     read_messages,
     read_tool_choice,
     read_tools,
@@ -32,7 +33,7 @@ class Request:
     tools: tuple[Tool, ...] = ()
     choice: ToolChoice = field(default_factory=ToolChoice)
     variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
-    continue_final_message: bool = False
+    continue_final_message: Continue = False
 
 
 def load_json(stream: IO[bytes]) -> JSON:
@@ -62,5 +63,5 @@ def load_request(stream: IO[bytes]) -> Request:
         read_tools(value.get("tools")),
         read_tool_choice(value.get("tool_choice"), parallel=parallel),
         read_variables(value.get("chat_template_kwargs")),
-        continue_final_message=value.get("continue_final_message") is True,
+        continue_final_message=read_continue(value.get("continue_final_message")),
     )

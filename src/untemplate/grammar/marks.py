@@ -13,18 +13,20 @@ import re
 __all__ = ["is_distinctive", "marks"]
 
 # A bracketed word with its brackets (attributes inside included), or a run without space that
-# stops where the next bracketed word begins.
+# stops where the next bracketed word begins. The bracket that ends a list in front of a fence is a
+# mark of its own: models put the fence on a new line.
 _BRACKETED = r"<[^<>\s][^<>]*>?|\[/?[A-Z][A-Z0-9_]*\]"
-_MARK = re.compile(rf"{_BRACKETED}|(?:(?!{_BRACKETED})\S)+")
+_MARK = re.compile(rf"{_BRACKETED}|\](?=`)|(?:(?!{_BRACKETED}|\]`)\S)+")
 
 
 def marks(literal: str) -> tuple[str, ...]:
-    """The marks of a literal, in order; a lone bracket sticks to its right neighbour."""
+    """The marks of a literal, in order; a lone bracket sticks to its right neighbour,
+    but one that closes only to a neighbour that holds another of its kind."""
     out: list[str] = []
     glued = ""
     end = 0
     for found in _MARK.finditer(literal):
-        if glued and found.start() != end:
+        if glued and (found.start() != end or (glued in "])" and glued not in found.group())):
             out.append(glued)
             glued = ""
         piece, end = glued + found.group().rstrip(), found.end()

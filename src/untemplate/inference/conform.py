@@ -36,7 +36,7 @@ from untemplate.dialect import CallBlock, Dialect, Hole, Opening, Prompt, TextBl
 from untemplate.errors import RequestError
 from untemplate.grammar import Grammar
 from untemplate.grammar.marks import marks
-from untemplate.message import JSON, FinishReason, Message, Tool, ToolCall, ToolChoice
+from untemplate.message import JSON, Continue, FinishReason, Message, Tool, ToolCall, ToolChoice
 from untemplate.reader import Event, Part, Reader, TextDelta, TextEnd, TextStart, deltas
 
 __all__ = [
@@ -99,8 +99,8 @@ class Case:
     response_schema: JSON = None
     """What content has to be, where the turn is no call."""
     reasoning_is_content: bool = False
-    continues: bool = False
-    """The last message is the beginning of the one that is read."""
+    continues: Continue = False
+    """The last message is the beginning of the one that is read, and goes on in this field."""
     is_partial: bool = False
     generation_prompt: str | None = None
     must_accept: str = ""
@@ -146,7 +146,7 @@ def read_case(value: JSON, place: str = "case") -> Case:
         variables=variables,
         response_schema=fields.get("json_schema"),
         reasoning_is_content=fields.get("reasoning_format") == "none",
-        continues=fields.get("continue_final_message") not in (None, False, "none"),
+        continues=_continues(fields.get("continue_final_message"), place),
         is_partial=fields.get("is_partial") is True,
         generation_prompt=generation_prompt if isinstance(generation_prompt, str) else None,
         must_accept=str(fields.get("must_accept") or ""),
@@ -198,6 +198,18 @@ def _choice(value: JSON, place: str, *, parallel: bool) -> ToolChoice:
             return ToolChoice("required", name, parallel=parallel)
         case _:
             raise RequestError("expected auto, none or required", place=f"{place}: tool_choice")
+
+
+def _continues(value: JSON, place: str) -> Continue:
+    match value:
+        case None | False | "none":
+            return False
+        case True | "content" | "reasoning_content":
+            return value
+        case _:
+            raise RequestError(
+                "expected none, or a field", place=f"{place}: continue_final_message"
+            )
 
 
 def _expected(value: JSON, place: str) -> Expected:

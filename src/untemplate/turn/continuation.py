@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from untemplate.dialect import CallBlock, Dialect, Prompt, TextBlock, dumps
 from untemplate.errors import RequestError
-from untemplate.message import JSON
+from untemplate.message import JSON, Continue
 from untemplate.turn.notes import raw_text
 from untemplate.turn.rewriting import calls_of, rewritten
 from untemplate.vocabulary import TokenKind, Vocabulary
@@ -50,26 +50,33 @@ def _markers(dialect: Dialect) -> str:
     return dumps(turn)
 
 
-def written_so_far(dialect: Dialect, prompt: Prompt, message: Mapping[str, JSON]) -> str:
-    """What stands between the prompt and the place where the message is to go on."""
+def written_so_far(
+    dialect: Dialect, prompt: Prompt, message: Mapping[str, JSON], field: Continue = True
+) -> str:
+    """What stands between the prompt and the place where the message is to go on.
+
+    With `True` that is behind the last that the message holds.
+    """
     if raw := raw_text(message):
         return raw
     out, block = "", ""
     # A template without reasoning drops what the message has of it.
     kinds = {_kind(dialect, name) for name in dialect.blocks}
-    for kind, text in (
-        ("reasoning", message.get("reasoning_content")),
-        ("content", message.get("content")),
-    ):
-        if not text or (kind == "reasoning" and "reasoning" not in kinds):
+    names = ("reasoning_content", "content")
+    for name in names[:1] if field == "reasoning_content" else names:
+        kind, text = name.removesuffix("_content"), message.get(name)
+        is_named = name == field
+        if not (text or is_named) or (kind == "reasoning" and "reasoning" not in kinds):
             continue
+        text = text or ""
         if not isinstance(text, str):
             raise RequestError(f"{kind} has to be a string to be continued", place="messages[-1]")
         out, block = _entered(dialect, prompt, out, block, kind) or ("", "")
         if not block:
             raise RequestError(f"no {kind} may stand there", place="continue_final_message")
         out += text
-    if calls := calls_of(message.get("tool_calls")):
+    calls = calls_of(message.get("tool_calls")) if field is True else ()
+    if calls:
         out, name, called = _to_call(dialect, prompt, out, block)
         between = (e.literal for e in dialect.edges_from(name) if e.target == name)
         out += rewritten(called, next(between, ""), calls)

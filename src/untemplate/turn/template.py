@@ -23,7 +23,7 @@ from untemplate.dialect import Dialect, Prompt, loads
 from untemplate.errors import DialectError, RequestError, TemplateError
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.inference import Analysis, analyse, prove
-from untemplate.message import JSON, Tool, ToolChoice
+from untemplate.message import JSON, Continue, Tool, ToolChoice
 from untemplate.template.history import Change, Prepared, prepare
 from untemplate.template.marking import (
     MarkedPrompt,
@@ -126,7 +126,7 @@ class ChatTemplate:
         tool_choice: ToolChoice | None = None,
         response_schema: JSON = None,
         add_generation_prompt: bool = True,
-        continue_final_message: bool = False,
+        continue_final_message: Continue = False,
         options: GrammarOptions | None = None,
         nonce: str = "",
         now: datetime | None = None,
@@ -144,7 +144,8 @@ class ChatTemplate:
             response_schema: JSON Schema of the content, where the turn is no call. An object that
                 says nothing of other keys takes them. The default is free text.
             add_generation_prompt: whether to open the model's turn at the end.
-            continue_final_message: whether the last message is an assistant's that is to go on.
+            continue_final_message: whether the last message is an assistant's that is to go on,
+                behind the last that it holds or behind the field that is named.
             options: how wide the grammar is where JSON leaves a choice.
             nonce: makes the ids of calls unique; without one they follow from the prompt.
             now: for templates that write the date.
@@ -204,7 +205,11 @@ class ChatTemplate:
             text,
             grammar,
             render=render_for,
-            written=written_so_far(self.dialect, prompt, last) if last is not None else "",
+            written=(
+                written_so_far(self.dialect, prompt, last, continue_final_message)
+                if last is not None
+                else ""
+            ),
             nonce=nonce or hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
             changes=tuple(f"{c.place}: {c.what}" for c in (*prepared.changes, *changes)),
         )

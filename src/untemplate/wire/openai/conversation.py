@@ -14,9 +14,10 @@ import re
 from dataclasses import replace
 
 from untemplate.errors import RequestError
-from untemplate.message import JSON, Tool, ToolChoice
+from untemplate.message import JSON, Continue, Tool, ToolChoice
 
 __all__ = [
+    "read_continue",
     "read_messages",
     "read_response_format",
     "read_tool_choice",
@@ -90,6 +91,19 @@ def read_tool_choice(
                 'expected "auto", "none", "required" or {"type": "function", "function": {"name":'
                 " ...}}",
                 place=place,
+            )
+
+
+def read_continue(value: JSON, *, place: str = "continue_final_message") -> Continue:
+    """Whether the last message goes on, or which field of it; None is no."""
+    match value:
+        case None | False:
+            return False
+        case True | "content" | "reasoning_content":
+            return value
+        case _:
+            raise RequestError(
+                'expected true, false, "content" or "reasoning_content"', place=place
             )
 
 

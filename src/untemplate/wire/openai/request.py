@@ -18,8 +18,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from untemplate.errors import RequestError
-from untemplate.message import JSON, Tool, ToolChoice
+from untemplate.message import JSON, Continue, Tool, ToolChoice
 from untemplate.wire.openai.conversation import (
+    read_continue,
     read_messages,
     read_response_format,
     read_tool_choice,
@@ -93,7 +94,7 @@ class ChatRequest:
     stop: tuple[str, ...] = ()
     stream: bool = False
     include_usage: bool = False
-    continue_final_message: bool = False
+    continue_final_message: Continue = False
     variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     """Further template variables (`enable_thinking`, say)."""
     limits: Limits = Limits()
@@ -136,7 +137,7 @@ class _Body(msgspec.Struct):
     response_format: Any = None
     reasoning_effort: str | None = None
     chat_template_kwargs: Any = None
-    continue_final_message: bool | None = None
+    continue_final_message: bool | str | None = None
     on_limit: Literal["cut", "close", "resume"] | None = None
     resume_tokens: _Count | None = None
     trust_forced: bool | None = None
@@ -186,7 +187,7 @@ def decode_request(body: bytes) -> ChatRequest:
         stop=(read.stop,) if isinstance(read.stop, str) else tuple(read.stop or ()),
         stream=bool(read.stream),
         include_usage=bool(read.stream_options and read.stream_options.include_usage),
-        continue_final_message=bool(read.continue_final_message),
+        continue_final_message=read_continue(read.continue_final_message),
         variables=_variables(read),
         limits=Limits(
             on_limit=read.on_limit or "cut",
