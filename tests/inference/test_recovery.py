@@ -1,0 +1,104 @@
+"""What models really write, read in the dialect of their template: slips and how they come out.
+
+Every text goes through `reader.feeding.read_all`, so each is also read in pieces and from snapshots.
+"""
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+
+import pytest
+
+from corpus import template_source
+from reader.feeding import read_all
+from untemplate.message import Tool
+from untemplate.turn import ChatTemplate
+
+
+def _tool(name, required=(), **properties):
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return Tool(name, parameters=schema)
+
+
+TOOLS = (
+    _tool("ping"),
+    _tool(
+        "get_weather",
+        ["city"],
+        city={"type": "string"},
+        state={"type": "string"},
+        days={"type": "integer"},
+    ),
+)
+
+
+@cache
+def template(name):
+    return ChatTemplate(template_source(name), bos_token="<s>", eos_token="</s>")
+
+
+@dataclass
+class Reads:
+    """A text, and what comes out of it."""
+
+    name: str
+    template: str
+    text: str
+    calls: list = field(default_factory=list)
+    content: str = ""
+    reasoning: str = ""
+    codes: tuple = ()
+    variables: dict = field(default_factory=dict)
+
+
+CASES = [
+    Reads(
+        "a stop that begins the header of the next message is none",
+        "upstage-Solar-Open-100B",
+        "<|think|>Hm.<|end|><|begin|>assistant<|content|>Hi<|end|><|begin|>assistant"
+        "<|tool_calls|><|tool_call:begin|>a<|tool_call:name|>ping<|tool_call:args|>{}"
+        "<|tool_call:end|><|calls|>",
+        [("ping", {})],
+        "Hi",
+        "Hm.",
+    ),
+    Reads(
+        "the call of the older version, as a message of its own",
+        "GigaChat3.1-10B-A1.8B",
+        'Hi<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "ping", "arguments": {}}</s>',
+        [("ping", {})],
+        "Hi",
+    ),
+    Reads(
+        "a line break behind the number of a call",
+        "Kimi-K2-Instruct",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.ping:0\n"
+        "<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+        [("ping", {})],
+    ),
+    Reads(
+        "a line break between the list of calls and the fence behind it",
+        "CohereForAI-c4ai-command-r-plus-tool_use",
+        'Action:\n```json\n[{"tool_name": "ping", "parameters": {}}]\n```',
+        [("ping", {})],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c.name.replace(" ", "-") for c in CASES])
+def test_a_slip_is_read_as_it_was_meant(case):
+    turn = template(case.template).turn(
+        [{"role": "user", "content": "Hi"}],
+        tools=TOOLS,
+        now=datetime(2026, 1, 1, tzinfo=UTC),
+        variables=case.variables,
+    )
+    message, _ = read_all(turn.grammar, case.text)
+    calls = [(c.name, json.loads(c.arguments)) for c in message.tool_calls]
+    assert calls == case.calls
+    assert (message.content.strip(), message.reasoning_content.strip()) == (
+        case.content,
+        case.reasoning,
+    )
+    assert {d.code for d in message.diagnostics} == set(case.codes)
