@@ -114,6 +114,30 @@ class ToolCall:
     span: Span = (0, 0)
     """Where the call stands in the raw output."""
 
+    @property
+    def cut_path(self) -> str | None:
+        """Pointer of the value that the limit cut, or that is not decided."""
+        return next(iter(self.pointers("cut", "undecided")), None)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Pointers of required arguments of which nothing was received."""
+        return self.pointers("missing")
+
+    @property
+    def defaulted(self) -> tuple[str, ...]:
+        """Pointers of arguments that are absent from a cut call and have a default."""
+        return self.pointers("defaulted")
+
+    @property
+    def forced(self) -> tuple[str, ...]:
+        """Pointers of arguments that only the limit wrote."""
+        return self.pointers("forced")
+
+    def pointers(self, *states: ArgumentState) -> tuple[str, ...]:
+        """Pointers of arguments in one of these states."""
+        return tuple(p for p, state in self.arguments_state.items() if state in states)
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -149,6 +173,8 @@ class CallDelta:
     id: str | None = None
     name: str | None = None
     arguments: str = ""
+    state: CallState | None = None
+    """How the call ended, with its last news."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def test_a_cut_call_is_not_asked_for(chat, tmp_path):
     cut = [bytes([b]) for b in PING]
     args = ["--tools", str(tools), "--max-tokens", str(PING.index(b"1"))]
     screen, turns = chat(cut, [b"Hm"], typed="Go\n", args=args)
+    assert "(the call of ping is cut at /n)" in screen
     assert "(cut at the token limit)" in screen
     assert "result of" not in screen
     assert "not run: the call is cut" in turns[1].prompt

@@ -71,6 +71,9 @@ def test_parse_gives_one_object(tools):
         "arguments": '{"to": "acct-99", "amount": 120}',
         "closing": "",
         "state": "complete",
+        "cut_path": None,
+        "missing": [],
+        "defaulted": [],
         "arguments_state": {"/to": "complete", "/amount": "complete"},
         "ambiguous": [],
     }

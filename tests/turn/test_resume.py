@@ -170,6 +170,25 @@ def test_a_call_that_the_limit_began_is_forced_whole(template):
     assert message.tool_calls[0].arguments_state == states | UNIT
 
 
+@pytest.mark.parametrize(("decides", "state"), [(False, "complete"), (True, "forced")])
+def test_a_stream_tells_how_a_call_ended(template, decides, state):
+    turn = template.turn(ASK, tools=[TOOL])
+    told = turn.feed(CALL[:-25].encode())
+    if decides:
+        turn.limit_decides()
+    told += turn.feed(CALL[-25:].encode())
+    assert turn.finish("stop").tool_calls[0].state == state
+    told += turn.finish_events()
+    assert [c.state for d in deltas(told) for c in d.tool_calls if c.state] == [state]
+
+
+@pytest.mark.parametrize("cut", range(5, len(CALL)))
+def test_a_turn_knows_whether_something_of_a_call_is_lost(template, cut):
+    turn = template.turn(ASK, tools=[TOOL])
+    turn.feed(CALL[:cut].encode())
+    assert turn.may_call == (CALL[5:cut].strip() != "")
+
+
 def test_a_call_that_was_not_closed_in_time_is_cut(template):
     turn = template.turn(ASK, tools=[TOOL])
     turn.limit_decides()

@@ -79,6 +79,7 @@ def test_a_cut_call_says_what_is_cut():
                     "cut_path": "/amount",
                     "ambiguous": ["/to"],
                     "written_id": "0",
+                    "span": [0, 0],
                 },
             }
         ],
@@ -97,6 +98,11 @@ def test_a_stream_tells_one_thing_in_each_chunk():
     assert deltas(Delta(content="a", reasoning_content="b")) == [
         {"reasoning_content": "b"},
         {"content": "a"},
+    ]
+    ends = (CallDelta(0, arguments="}", state="complete"), CallDelta(1, state="cut"))
+    assert [d["tool_calls"] for d in deltas(Delta(tool_calls=ends))] == [
+        [{"index": 0, "function": {"arguments": "}"}, "untemplate": {"state": "complete"}}],
+        [{"index": 1, "function": {"arguments": ""}, "untemplate": {"state": "cut"}}],
     ]
     news = (CallDelta(0, "call_a", "pay", '{"to'), CallDelta(1, "call_b", "ping"))
     assert deltas(Delta(tool_calls=news)) == [
@@ -143,6 +149,7 @@ def test_the_last_chunk_has_the_notes_on_all_calls():
                         "cut_path": "/amount",
                         "ambiguous": ["/to"],
                         "written_id": "0",
+                        "span": [0, 0],
                     }
                 ],
             },

@@ -107,15 +107,11 @@ def _place(message: Message) -> tuple[int, int, str, str]:
     call = _open_call(message)
     if call is None:
         return len(message.tool_calls), len(message.content), "", ""
-    return len(message.tool_calls), len(call.arguments), call.name, _cut_path(call)
+    return len(message.tool_calls), len(call.arguments), call.name, call.cut_path or ""
 
 
 def _open_call(message: Message) -> ToolCall | None:
     return next((c for c in message.tool_calls if not is_sealed(c)), None)
-
-
-def _cut_path(call: ToolCall) -> str:
-    return next((p for p, s in call.arguments_state.items() if s in ("cut", "undecided")), "")
 
 
 def _diagnosis(attempt: Attempt) -> str:
@@ -123,5 +119,5 @@ def _diagnosis(attempt: Attempt) -> str:
     spent = attempt.usage.completion_tokens
     if call is None:
         return f"the limit is too low for more calls: cut after {spent} tokens"
-    where = f" at {path}" if (path := _cut_path(call)) else ""
+    where = f" at {call.cut_path}" if call.cut_path else ""
     return f"the limit is too low for {call.name or 'a call'}: cut{where} after {spent} tokens"

@@ -30,7 +30,7 @@ from untemplate.cli.tool_file import load_functions
 from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.sampling import Sampling
 from untemplate.loop import Limits, LocalModel, ToolLoop
-from untemplate.message import JSON, Delta, Message, Tool
+from untemplate.message import JSON, Delta, Message, Tool, ToolCall
 from untemplate.reader import deltas
 
 __all__ = ["command"]
@@ -141,6 +141,9 @@ def _reply(
                     _show(delta, screen)
             case Finished(message):
                 screen.end()
+                for call in message.tool_calls:
+                    if call.state != "complete":
+                        screen.note(_state(call))
                 if message.finish_reason == "length":
                     screen.note("cut at the token limit")
                 return message
@@ -149,6 +152,13 @@ def _reply(
             case _:
                 assert_never(event)
     raise AssertionError("an engine's last event is Finished")
+
+
+def _state(call: ToolCall) -> str:
+    """How a call stands that is not complete."""
+    where = f" at {call.cut_path}" if call.cut_path else ""
+    missing = f", without {', '.join(call.missing)}" if call.missing else ""
+    return f"the call of {call.name} is {call.state}{where}{missing}"
 
 
 def _show(delta: Delta, screen: Screen) -> None:

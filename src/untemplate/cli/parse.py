@@ -78,6 +78,9 @@ def _shown_call(call: ToolCall) -> JSON:
         "arguments": call.arguments,
         "closing": call.closing,
         "state": call.state,
+        "cut_path": call.cut_path,
+        "missing": list(call.missing),
+        "defaulted": list(call.defaulted),
         "arguments_state": dict(call.arguments_state),
         "ambiguous": list(call.ambiguous),
     }

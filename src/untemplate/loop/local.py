@@ -30,7 +30,7 @@ from untemplate.loop.model import CallSize, Chat, ModelItem, Reply, Request
 from untemplate.loop.replay import Renders, Replays, Seam, end_text
 from untemplate.loop.stream import in_thread
 from untemplate.message import JSON, FinishReason, Message, Tool, ToolCall, ToolChoice
-from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, TextDelta, deltas
+from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, deltas
 from untemplate.reader import Event as ReadEvent
 from untemplate.turn import ResumePoint, Turn
 from untemplate.vocabulary import Vocabulary
@@ -152,8 +152,6 @@ class LocalModel:
 class _CallsRead:
     """Puts sealed calls together from what the reader tells."""
 
-    text_end: int = 0
-    """Bytes up to the end of the last text that was told."""
     _open: dict[int, CallStart] = field(default_factory=dict[int, CallStart])
     _arguments: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
@@ -167,8 +165,6 @@ class _CallsRead:
                     self._arguments[index] = []
                 case ArgumentsDelta(index, text):
                     self._arguments[index].append(text)
-                case TextDelta(_, _, (_, end)):
-                    self.text_end = end
                 case _:
                     pass
             told.append(event)
@@ -201,8 +197,6 @@ class _LoopTurn:
         self._prompt: list[int] | None = None
         self._vocabulary: Vocabulary | None = None
         self._is_closed = False
-        self.may_call = False
-        """Whether the limit came in a call, after one, or in what may become the marker of one."""
         self.tokens = turn.tokens
         self.batches = turn.batches
         self.reasoning_tokens = turn.reasoning_tokens
@@ -284,10 +278,11 @@ class _LoopTurn:
         message = self._turn.finish(reason)
         self._is_closed = reason != "length"
         self.unsettled = 0  # what a limit made an engine give out has been read, and stays so
-        if reason == "length":
-            written = self._turn.resume_point().written
-            self.may_call = bool(message.tool_calls or written[self.calls.text_end :].strip())
         return message
+
+    @property
+    def may_call(self) -> bool:
+        return self._turn.may_call
 
     def finish_events(self) -> Sequence[ReadEvent]:
         """What the end settled; not told at a limit, since a resume may settle it otherwise."""

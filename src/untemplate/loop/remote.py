@@ -7,22 +7,38 @@ Answers are streamed; leaving a run closes the connection, which stops a server 
 that ignores `stream` and answers whole is read too. What can be trusted of a cut call is decided in
 `wire.openai.client`. Failed connections and refusals are an `EngineError`: whether to try again is
 for the caller to say, or for the `client` that is passed in.
+
+A server of this library says how to go on with a reply that was cut in a call. It then gets the cut
+message back with `continue_final_message`, and what it writes is put behind what was read before.
 """
 
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from untemplate.errors import EngineError, RequestError
 from untemplate.loop.model import ModelItem, Reply, Request
-from untemplate.message import JSON
+from untemplate.message import JSON, Usage
 from untemplate.wire.openai.client import AnswerReader, error_text, request_body
 
 if TYPE_CHECKING:
     import httpx2
 
 __all__ = ["RemoteModel"]
+
+_log = logging.getLogger("untemplate.loop")
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Where a reply was cut; it may be gone on with more than once."""
+
+    answer: AnswerReader
+    message: dict[str, JSON]
+    """To be sent back."""
 
 
 class RemoteModel:
@@ -69,17 +85,20 @@ class RemoteModel:
     async def reply(self, request: Request) -> AsyncIterator[ModelItem]:
         import httpx2  # noqa: PLC0415 - an extra, imported before by `__init__`
 
+        point = request.resume if isinstance(request.resume, _Point) else None
         body = request_body(
-            request.messages,
+            request.messages if point is None else (*request.messages, point.message),
             request.tools,
             request.choice,
             model=self.name,
             max_tokens=request.max_tokens,
             schema=request.output_schema,
         )
+        if point is not None:
+            body["continue_final_message"] = True
         body |= self._options
         body = {key: value for key, value in body.items() if value is not None}
-        answer = AnswerReader()
+        answer = AnswerReader() if point is None else point.answer.going_on()
         try:
             async with (
                 self._opened() as client,
@@ -87,7 +106,14 @@ class RemoteModel:
                     "POST", self._url, json=body, headers=self._headers, timeout=self._timeout_s
                 ) as response,
             ):
-                await _check(response)
+                refusal = await _refusal(response)
+                if refusal is not None and point is not None:
+                    # What was received is not lost because it can't be gone on with.
+                    _log.info("a cut reply could not be gone on with: %s", refusal)
+                    yield Reply(point.answer.finish()[0], Usage())
+                    return
+                if refusal is not None:
+                    raise refusal
                 async for chunk in _chunks(response):
                     for item in answer.feed(chunk):
                         yield item
@@ -97,7 +123,8 @@ class RemoteModel:
         if answer.finish_reason is None:
             raise EngineError("the server ended the answer in the middle", place=self._url)
         message, usage = answer.finish()
-        yield Reply(message, usage)
+        back = answer.to_go_on()
+        yield Reply(message, usage, None if back is None else _Point(answer, back))
 
     def _opened(self) -> "AbstractAsyncContextManager[httpx2.AsyncClient]":
         import httpx2  # noqa: PLC0415 - an extra, imported before by `__init__`
@@ -107,16 +134,16 @@ class RemoteModel:
         return httpx2.AsyncClient(verify=self._verify)
 
 
-async def _check(response: "httpx2.Response") -> None:
-    """Raise what a server says instead of an answer."""
+async def _refusal(response: "httpx2.Response") -> EngineError | None:
+    """What a server says instead of an answer."""
     if response.is_success:
-        return
+        return None
     body = await response.aread()
     try:
         problem = error_text(cast("JSON", json.loads(body)))
     except ValueError:
         problem = response.reason_phrase
-    raise EngineError(
+    return EngineError(
         f"the server refused ({response.status_code}): {problem}", place=str(response.url)
     )
 

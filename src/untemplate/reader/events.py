@@ -147,6 +147,15 @@ def deltas(events: Iterable[Event]) -> list[Delta]:
                 out.append(_delta(field, "".join(pieces)))
                 pieces.clear()
             out.append(Delta(tool_calls=(CallDelta(event.index, event.id, event.name),)))
+        elif isinstance(event, CallEnd):
+            arguments = ""
+            if pieces and field == event.index:
+                arguments = "".join(pieces)
+            elif pieces:
+                out.append(_delta(field, "".join(pieces)))
+            pieces.clear()
+            news = CallDelta(event.index, arguments=arguments, state=event.state)
+            out.append(Delta(tool_calls=(news,)))
     if pieces:
         out.append(_delta(field, "".join(pieces)))
     return out

@@ -127,7 +127,8 @@ class ChatEndpoint:
 def _frames(news: News, request: ChatRequest, writer: AnswerWriter) -> Iterator[bytes]:
     match news:
         case Begun():
-            return
+            if request.continue_final_message:
+                yield writer.goes_on(news.before)
         case Delta():
             yield from writer.chunks(news)
         case Ended():

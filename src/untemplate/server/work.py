@@ -101,7 +101,8 @@ def work(
                 yield from deltas(event.events)
             case Finished(message, reason):
                 if reason == "length" and message.end == "cut":
-                    notes = replace(notes, resume=points.put(turn.resume_point()))
+                    handle = points.put(turn.resume_point())
+                    notes = replace(notes, resume=handle, may_call=turn.may_call)
                 yield Ended(_trusted(message, request), event.usage, notes)
             case _:
                 assert_never(event)

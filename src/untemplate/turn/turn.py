@@ -26,7 +26,7 @@ from untemplate.dialect import Dialect, TextBlock
 from untemplate.errors import RequestError, VocabularyError
 from untemplate.grammar import Grammar
 from untemplate.message import FinishReason, Message
-from untemplate.reader import CallStart, Event, Reader, TextEnd, TextStart
+from untemplate.reader import CallEnd, CallStart, Event, Reader, TextDelta, TextEnd, TextStart
 from untemplate.reader.events import TextKind
 from untemplate.template.marking import MarkedPrompt
 from untemplate.turn.continuation import written_ids
@@ -77,6 +77,9 @@ class Turn:
         self._fed: list[bytes] = []
         self._at_limit: Message | None = None
         self._text: TextKind | None = None if written else _opened(grammar)
+        self._text_end = 0
+        """Bytes up to the end of the last text that was read."""
+        self._has_call = False
         self.before: list[Event] = self._read(self._continued) if written else []
         """Events of what had already been written."""
 
@@ -135,12 +138,15 @@ class Turn:
         return self._read(data)
 
     def _read(self, data: bytes) -> list[Event]:
-        events = self.reader.feed(data)
+        events = self._told(self.reader.feed(data))
         for event in events:
             if isinstance(event, TextStart):
                 self._text = event.kind
+            elif isinstance(event, TextDelta):
+                self._text_end = event.span[1]
             elif isinstance(event, TextEnd | CallStart):
                 self._text = None
+                self._has_call = self._has_call or isinstance(event, CallStart)
         return events
 
     def finish(self, reason: FinishReason = "stop") -> Message:
@@ -156,7 +162,19 @@ class Turn:
 
     def finish_events(self) -> list[Event]:
         """Events of `finish`: what had been held back, and the ends of what was open."""
-        return self.reader.finish_events()
+        return self._told(self.reader.finish_events())
+
+    def _told(self, events: list[Event]) -> list[Event]:
+        """Calls that end while the limit decides are not complete by the model's own word."""
+        if self._at_limit is None:
+            return events
+        whole = {c.index for c in self._at_limit.tool_calls if c.state == "complete"}
+        return [
+            CallEnd(e.index, "forced")
+            if isinstance(e, CallEnd) and e.state == "complete" and e.index not in whole
+            else e
+            for e in events
+        ]
 
     # -------------------------------------------------------------------------- limits and resuming
 
@@ -180,6 +198,15 @@ class Turn:
             return self._constraint.min_tokens() > 1
         calls = self._read_again().finish("length").tool_calls
         return bool(calls) and calls[-1].state == "cut"
+
+    @property
+    def may_call(self) -> bool:
+        """Whether the turn stands in a call, behind one, or in what may become the marker of one.
+
+        Where a limit cuts it there, something is lost; text that is cut is simply long.
+        """
+        read = self._continued + b"".join(self._fed)
+        return self._has_call or bool(read[self._text_end :].strip())
 
     def end_of_reasoning(self, vocabulary: Vocabulary) -> list[int]:
         """The tokens that end the reasoning here; none if they may not stand here, or are unknown.

@@ -4,29 +4,30 @@
     answer = AnswerReader()
     answer.feed(chunk)          -> deltas, and each call as soon as it is sealed
     answer.finish()             -> the message, the usage
+    answer.to_go_on()           -> the message to send back, if the answer can be gone on with
+    answer.going_on()           a reader of what comes then
 
 Servers differ in what they say of a cut call: some report `tool_calls` for it, some `stop`, some
 repair it into valid JSON. So `finish_reason` is not believed. A call counts as sealed when another
 call has begun after it, or the answer has ended for another reason than its length, and then only
 if its arguments are one JSON object. The last call of an answer that ended with `length` is cut
 whatever it looks like: a number cut from 120 to 12 looks complete. A server of this library says
-more, in fields named `untemplate`, and is believed.
+more, in fields named `untemplate`, and is believed: how a call ended, as soon as it has; how far
+each argument can be trusted; and how to go on with an answer that was cut in a call.
 
 Of a cut call only the members stand in `arguments` after which a comma was received.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, cast, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
 
 from untemplate.errors import EngineError
 from untemplate.message import (
     JSON,
-    ArgumentState,
     Block,
     CallDelta,
-    CallState,
     Delta,
     End,
     FinishReason,
@@ -36,10 +37,22 @@ from untemplate.message import (
     ToolChoice,
     Usage,
 )
+from untemplate.wire.openai.received import (
+    CALL_STATES,
+    Received,
+    diagnostic,
+    judged,
+    noted,
+    number,
+    text,
+)
 
 __all__ = ["AnswerReader", "request_body"]
 
 _Object = Mapping[str, JSON]
+
+_CUTS = ("length", "content_filter", None)
+"""Ends after which the last call can't be trusted."""
 
 
 def request_body(
@@ -97,23 +110,13 @@ def _tool(tool: Tool) -> JSON:
     return {"type": "function", "function": function}
 
 
-@dataclass(slots=True)
-class _Call:
-    """What was received of one call."""
-
-    id: str
-    name: str
-    arguments: list[str] = field(default_factory=list[str])
-    is_sealed: bool = False
-
-
 class AnswerReader:
     """Folds the chunks of a stream into deltas, calls and a message; takes a whole answer too."""
 
     def __init__(self) -> None:
         self._content: list[str] = []
         self._reasoning: list[str] = []
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, Received] = {}
         self._order: dict[tuple[str, str], int] = {}
         self._usage = Usage()
         self._notes: _Object = {}
@@ -135,10 +138,15 @@ class AnswerReader:
         for choice in _objects(chunk.get("choices")):
             whole = choice.get("message")
             said = whole or choice.get("delta")
-            if isinstance(said, dict):
-                out += self._read(said, is_whole=bool(whole))
+            if whole:  # it has all of the calls, whatever a cut answer had
+                self._calls, self._order = {}, {}
             if isinstance(choice.get("untemplate"), dict):
                 self._notes = cast("_Object", choice["untemplate"])
+                self._take_back(self._notes.get("before"))
+            if isinstance(said, dict) and isinstance(said.get("untemplate"), dict):
+                self._notes = {**self._notes, **cast("_Object", said["untemplate"])}
+            if isinstance(said, dict):
+                out += self._read(said, is_whole=bool(whole))
             if isinstance(choice.get("finish_reason"), str):
                 self.finish_reason = cast("str", choice["finish_reason"])
         return out
@@ -146,8 +154,8 @@ class AnswerReader:
     def finish(self) -> tuple[Message, Usage]:
         """The whole message. What is not sealed is marked; nothing raises."""
         calls = [self._final(i, c) for i, c in sorted(self._calls.items())]
-        noted = self._noted()
-        calls = [noted.get(c.index, c) for c in calls]
+        described = self._noted()
+        calls = [described.get(c.index, c) for c in calls]
         content, reasoning = "".join(self._content), "".join(self._reasoning)
         blocks = [Block("reasoning", reasoning)] if reasoning else []
         blocks += [Block("content", content)] if content else []
@@ -157,8 +165,58 @@ class AnswerReader:
         end: End = "cut" if is_cut else "complete"
         if self._notes.get("end") in ("complete", "cut", "forced", "open"):
             end = cast("End", self._notes["end"])
-        message = Message(content, reasoning, tuple(calls), tuple(blocks), (), end, reason)
+        message = Message(
+            content,
+            reasoning,
+            tuple(calls),
+            tuple(blocks),
+            tuple(map(diagnostic, _objects(self._notes.get("diagnostics")))),
+            end,
+            reason,
+            text(self._notes.get("raw")),
+        )
         return message, self._usage
+
+    def to_go_on(self) -> dict[str, JSON] | None:
+        """The message to send back with `continue_final_message`; None if nothing is to be won.
+
+        Text that is cut is simply long. Of an answer cut in a call, or between calls, a server of
+        this library says what was written, and names the place.
+        """
+        notes = {k: v for k, v in self._notes.items() if k in ("raw", "resume")}
+        may_call = bool(self._calls) or self._notes.get("may_call") is True
+        if self.finish_reason != "length" or not (notes.get("raw") and may_call):
+            return None
+        content = "".join(self._content)
+        return {"role": "assistant", "content": content, "untemplate": notes}
+
+    def going_on(self) -> "AnswerReader":
+        """A reader that goes on with what was read here; this one stays as it is."""
+        later = AnswerReader()
+        later._content = ["".join(self._content)]
+        later._reasoning = ["".join(self._reasoning)]
+        later._order = dict(self._order)
+        later._calls = {
+            i: replace(c, arguments=["".join(c.arguments)]) for i, c in self._calls.items()
+        }
+        return later
+
+    def _take_back(self, before: JSON) -> None:
+        """Forget what a cut answer had said and what does not hold, now that it goes on."""
+        if not isinstance(before, dict):
+            return
+        self._content = ["".join(self._content)[: number(before.get("content"))]]
+        self._reasoning = ["".join(self._reasoning)[: number(before.get("reasoning_content"))]]
+        sizes = before.get("tool_calls")
+        for index, size in enumerate(sizes if isinstance(sizes, list) else []):
+            if index in self._calls:
+                call = self._calls[index]
+                call.arguments = ["".join(call.arguments)[: number(size)]]
+                if not call.is_sealed:
+                    call.state = ""
+        known = len(sizes) if isinstance(sizes, list) else 0
+        self._calls = {i: c for i, c in self._calls.items() if i < known}
+        self._order = {key: i for key, i in self._order.items() if i < known}
 
     def _read(self, said: _Object, *, is_whole: bool) -> list[Delta | ToolCall]:
         out: list[Delta | ToolCall] = []
@@ -181,7 +239,7 @@ class AnswerReader:
         out: list[Delta | ToolCall] = []
         if index not in self._calls:
             out += self._seal_all()
-            made = _Call(_text(call.get("id")), _text(function.get("name")))
+            made = Received(text(call.get("id")), text(function.get("name")))
             self._calls[index] = made
             out.append(Delta(tool_calls=(CallDelta(index, made.id, made.name),)))
         arguments = function.get("arguments")
@@ -190,7 +248,22 @@ class AnswerReader:
         if isinstance(arguments, str) and arguments:
             self._calls[index].arguments.append(arguments)
             out.append(Delta(tool_calls=(CallDelta(index, arguments=arguments),)))
+        note = call.get("untemplate")
+        if isinstance(note, dict) and place is not None:
+            self._calls[index].note = note
+        elif isinstance(note, dict):
+            out += self._end_call(index, text(note.get("state")))
         return out
+
+    def _end_call(self, index: int, state: str) -> list[Delta | ToolCall]:
+        """A server says how a call ended: only one that is complete is sealed."""
+        call = self._calls[index]
+        call.state = state if state in CALL_STATES else "cut"
+        if state != "complete" or call.is_sealed:
+            return []
+        made = judged(index, call, is_cut=False)
+        call.is_sealed = made.state == "complete"
+        return [made] if call.is_sealed else []
 
     def _position(self, call: _Object, function: _Object, place: int | None) -> int:
         """Which call this is about, counted in order of appearance.
@@ -198,7 +271,7 @@ class AnswerReader:
         Servers give an index; or index 0 and a new id to every call; or no index, and an id or a
         name with the first piece only. In a whole answer the place in the list is all that counts.
         """
-        given, call_id = call.get("index"), _text(call.get("id"))
+        given, call_id = call.get("index"), text(call.get("id"))
         if place is not None:
             key = ("place", str(place))
         elif isinstance(given, int):
@@ -218,16 +291,18 @@ class AnswerReader:
         """The calls before one that begins: complete if they are JSON."""
         sealed: list[Delta | ToolCall] = []
         for index, call in self._calls.items():
-            if not call.is_sealed and call.arguments:
-                made = _judged(index, call, is_last=False)
+            if not call.is_sealed and call.arguments and not call.state:
+                made = judged(index, call, is_cut=False)
                 call.is_sealed = made.state == "complete"
                 if call.is_sealed:
                     sealed.append(made)
         return sealed
 
-    def _final(self, index: int, call: _Call) -> ToolCall:
-        is_last = index == max(self._calls)
-        return _judged(index, call, is_last=is_last and self.finish_reason in _CUTS)
+    def _final(self, index: int, call: Received) -> ToolCall:
+        if call.is_sealed:
+            return judged(index, call, is_cut=False)
+        is_last = index == max(self._calls) and self.finish_reason in _CUTS
+        return judged(index, call, is_cut=is_last or call.state in ("cut", "forced"))
 
     def _reason(self, calls: Sequence[ToolCall]) -> FinishReason:
         if self.finish_reason in _CUTS:
@@ -236,14 +311,14 @@ class AnswerReader:
 
     def _noted(self) -> dict[int, ToolCall]:
         """The calls as a server of this library describes them."""
-        noted: dict[int, ToolCall] = {}
+        found = {i: noted(i, c, c.note) for i, c in self._calls.items() if c.note is not None}
         for note in _objects(self._notes.get("tool_calls")):
             index = self._order.get(("index", str(note.get("index"))), -1)
             call = self._calls.get(index)
             if call is None:
                 continue
-            noted[index] = _noted_call(index, call, note)
-        return noted
+            found[index] = noted(index, call, note)
+        return found
 
     def _count(self, usage: JSON) -> None:
         if not isinstance(usage, dict):
@@ -251,38 +326,10 @@ class AnswerReader:
         details = usage.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else 0
         self._usage = Usage(
-            _number(usage.get("prompt_tokens")),
-            _number(usage.get("completion_tokens")),
-            _number(cached),
+            number(usage.get("prompt_tokens")),
+            number(usage.get("completion_tokens")),
+            number(cached),
         )
-
-
-def _noted_call(index: int, call: _Call, note: _Object) -> ToolCall:
-    """A call as a server of this library describes it; what is odd counts as cut."""
-    state, states = note.get("state"), note.get("arguments_state")
-    ambiguous, written = note.get("ambiguous"), note.get("written_id")
-    known = {p: s if s in _ARGUMENT_STATES else "cut" for p, s in _items(states)}
-    return ToolCall(
-        index,
-        call.id,
-        call.name,
-        "".join(call.arguments),
-        _text(note.get("closing")),
-        cast("CallState", state if state in _CALL_STATES else "cut"),
-        cast("dict[str, ArgumentState]", known),
-        tuple(map(_text, ambiguous)) if isinstance(ambiguous, list) else (),
-        written if isinstance(written, str) else None,
-    )
-
-
-def _items(value: JSON) -> Iterable[tuple[str, JSON]]:
-    return value.items() if isinstance(value, dict) else ()
-
-
-_CALL_STATES = get_args(CallState)
-_ARGUMENT_STATES = get_args(ArgumentState)
-_CUTS = ("length", "content_filter", None)
-"""Ends after which the last call can't be trusted."""
 
 
 def error_text(value: JSON) -> str:
@@ -294,62 +341,5 @@ def error_text(value: JSON) -> str:
     return " ".join(text.split())[:500]
 
 
-def _judged(index: int, call: _Call, *, is_last: bool) -> ToolCall:
-    """The call as far as it can be trusted; `is_last`: of an answer that was cut."""
-    text = "".join(call.arguments)
-    try:
-        is_object = isinstance(json.loads(text or "{}"), dict)
-        is_open = False
-    except (ValueError, RecursionError):
-        is_object = False
-        is_open = True
-    if is_object and not is_last:
-        return ToolCall(index, call.id, call.name, text or "{}")
-    kept, closing, states = _clean_prefix(text)
-    state: Literal["cut", "malformed"] = "cut" if is_last or is_open else "malformed"
-    return ToolCall(index, call.id, call.name, kept, closing, state, states)
-
-
-def _clean_prefix(text: str) -> tuple[str, str, dict[str, ArgumentState]]:
-    """The members that are followed by a comma, what closes them, and how each one stands."""
-    depth, in_string, escaped, end = 0, False, False, 0
-    for i, c in enumerate(text):
-        if in_string:
-            in_string = escaped or c != '"'
-            escaped = c == "\\" and not escaped
-        elif c == '"':
-            in_string = True
-        elif c in "{[":
-            depth += 1
-        elif c in "}]":
-            depth -= 1
-        elif c == "," and depth == 1:
-            end = i
-    kept = text[:end]
-    try:
-        value = cast("JSON", json.loads(kept + "}")) if kept else {}
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        return "", "{}", {}
-    states: dict[str, ArgumentState] = {_pointer(name): "complete" for name in value}
-    rest = text[end:].lstrip(", \n\t\r{")
-    if rest.startswith('"') and '"' in rest[1:]:
-        states.setdefault(_pointer(rest[1:].split('"')[0]), "cut")
-    return kept, "}" if kept else "{}", states
-
-
-def _pointer(name: str) -> str:
-    return "/" + name.replace("~", "~0").replace("/", "~1")
-
-
 def _objects(value: JSON) -> list[dict[str, JSON]]:
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
-
-
-def _text(value: JSON) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: JSON) -> int:
-    return value if isinstance(value, int) else 0

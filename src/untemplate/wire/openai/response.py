@@ -13,9 +13,13 @@ What OpenAI's format can't say stands in fields named `untemplate`: at a call wh
 complete, what its arguments lack and how far each can be trusted; at a choice how the turn ended
 and what was odd in it. A stream's last chunk has both, at the choice.
 
+A chunk of a call that has ended says how: `untemplate.state`. So a client need not wait for the
+end of the stream to know that a call is complete.
+
 A turn that was cut also says how to go on with it: `raw` is what the model wrote, `resume` names
 the place for a while. A message has them in its own `untemplate`, so that sending it back is enough
-to go on; of a stream they stand in the last chunk.
+to go on; of a stream they stand in the last chunk. An answer that goes on says in `before` how much
+of what was said before still holds: text at a cut may turn out to be the beginning of a marker.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,6 +47,8 @@ class AnswerNotes:
     warnings: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     """What of the conversation was left out of the prompt, to fit."""
+    may_call: bool = False
+    """Whether the cut came in a call, behind one, or in what may become the marker of one."""
 
 
 class _Function(msgspec.Struct, omit_defaults=True):
@@ -60,6 +66,7 @@ class _CallNotes(msgspec.Struct, omit_defaults=True):
     forced: list[str] = []
     ambiguous: tuple[str, ...] = ()
     written_id: str | None = None
+    span: tuple[int, int] | UnsetType = UNSET
     index: int | UnsetType = UNSET
     id: str | UnsetType = UNSET
 
@@ -71,11 +78,16 @@ class _Call(msgspec.Struct, omit_defaults=True):
     untemplate: _CallNotes
 
 
+class _StateNote(msgspec.Struct):
+    state: str
+
+
 class _CallChunk(msgspec.Struct, omit_defaults=True):
     index: int
     id: str | UnsetType = UNSET
     type: str | UnsetType = UNSET
     function: _Function | UnsetType = UNSET
+    untemplate: _StateNote | UnsetType = UNSET
 
 
 class _DiagnosticNote(msgspec.Struct):
@@ -84,8 +96,22 @@ class _DiagnosticNote(msgspec.Struct):
     message: str
 
 
+class _Before(msgspec.Struct):
+    """Characters of what was said before that still hold, and for each call of its arguments."""
+
+    content: int
+    reasoning_content: int
+    tool_calls: list[int]
+
+
+class _BeforeNote(msgspec.Struct):
+    before: _Before
+
+
 class _ChoiceNotes(msgspec.Struct, omit_defaults=True):
     end: str
+    may_call: bool = False
+    before: _Before | UnsetType = UNSET
     tool_calls: list[_CallNotes] | UnsetType = UNSET
     diagnostics: list[_DiagnosticNote] | UnsetType = UNSET
     raw: str | UnsetType = UNSET
@@ -126,7 +152,7 @@ class _ChunkChoice(msgspec.Struct, omit_defaults=True):
     index: int
     delta: _Delta
     finish_reason: Reason | None
-    untemplate: _ChoiceNotes | UnsetType = UNSET
+    untemplate: _ChoiceNotes | _BeforeNote | UnsetType = UNSET
 
 
 class _CachedTokens(msgspec.Struct):
@@ -198,9 +224,9 @@ class AnswerWriter:
 
         `before` is what a message that was continued had already said: it is not said again.
         """
-        said = list(before)
-        text = message.content[sum(len(d.content) for d in said) :]
-        reasoning = message.reasoning_content[sum(len(d.reasoning_content) for d in said) :]
+        said = _before(before)
+        text = message.content[said.content :]
+        reasoning = message.reasoning_content[said.reasoning_content :]
         calls = [
             _Call(c.id, "function", _Function(c.name, c.arguments), _call_notes(c))
             for c in message.tool_calls
@@ -209,7 +235,10 @@ class AnswerWriter:
         notes = notes or AnswerNotes()
         cut = _MessageNotes(message.raw, notes.resume or UNSET) if _may_go_on(message) else UNSET
         written = _Message("assistant", content, reasoning or UNSET, calls or UNSET, cut)
-        choice = _Choice(0, written, _reason(message), _choice_notes(message, notes))
+        about = _choice_notes(message, notes)
+        if notes.resumed:
+            about.before = said
+        choice = _Choice(0, written, _reason(message), about)
         return _encode(
             _Completion(
                 self._id, "chat.completion", self._created, self._model, [choice], _usage(usage)
@@ -219,6 +248,11 @@ class AnswerWriter:
     def first(self) -> bytes:
         """The chunk that opens a stream: the role, and no text yet."""
         return self._chunk(_Delta(role="assistant", content=None))
+
+    def goes_on(self, before: Iterable[Delta]) -> bytes:
+        """The chunk before the news of a message that was continued."""
+        note = _BeforeNote(_before(before))
+        return self._encode((_ChunkChoice(0, _Delta(), None, note),))
 
     def chunks(self, delta: Delta) -> Iterator[bytes]:
         """The chunks that tell this news; none if there is none."""
@@ -247,9 +281,10 @@ class AnswerWriter:
         if call.id is not None:
             function = _Function(call.name or "", "")
             yield self._call_chunk(_CallChunk(call.index, call.id, "function", function))
-        if call.arguments:
+        if call.arguments or call.state is not None:
             function = _Function(arguments=call.arguments)
-            yield self._call_chunk(_CallChunk(call.index, function=function))
+            note = UNSET if call.state is None else _StateNote(call.state)
+            yield self._call_chunk(_CallChunk(call.index, function=function, untemplate=note))
 
     def _call_chunk(self, call: _CallChunk) -> bytes:
         return self._chunk(_Delta(tool_calls=(call,)))
@@ -281,30 +316,38 @@ def _may_go_on(message: Message) -> bool:
 
 
 def _call_notes(call: ToolCall, *, place: bool = False) -> _CallNotes:
-    states = call.arguments_state
-
-    def those(*wanted: str) -> list[str]:
-        return [pointer for pointer, state in states.items() if state in wanted]
-
     return _CallNotes(
         call.state,
         call.closing,
-        dict(states),
-        next(iter(those("cut", "undecided")), None),
-        those("missing"),
-        those("defaulted"),
-        those("forced"),
+        dict(call.arguments_state),
+        call.cut_path,
+        list(call.missing),
+        list(call.defaulted),
+        list(call.forced),
         call.ambiguous,
         call.written_id,
+        call.span,
         call.index if place else UNSET,
         call.id if place else UNSET,
     )
+
+
+def _before(before: Iterable[Delta]) -> _Before:
+    said = _Before(0, 0, [])
+    for delta in before:
+        said.content += len(delta.content)
+        said.reasoning_content += len(delta.reasoning_content)
+        for call in delta.tool_calls:
+            said.tool_calls += [0] * (call.index + 1 - len(said.tool_calls))
+            said.tool_calls[call.index] += len(call.arguments)
+    return said
 
 
 def _choice_notes(message: Message, notes: AnswerNotes) -> _ChoiceNotes:
     diagnostics = [_DiagnosticNote(d.code, d.span, d.message) for d in message.diagnostics]
     return _ChoiceNotes(
         message.end,
+        may_call=notes.may_call,
         diagnostics=diagnostics or UNSET,
         resumed=notes.resumed,
         warnings=notes.warnings,
