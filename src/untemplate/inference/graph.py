@@ -106,6 +106,9 @@ class _Graph:
                 self.add(part.block, END, stops.before(literal, part.block))
                 continue
             target = frame.parts[number + 1].block
+            if part.trim == "last newline":
+                # It is written unless the text ends with it: the text may keep its own.
+                literal = literal.removeprefix("\n")
             if not stops.splits(literal, header, part.block, target):
                 self.add(part.block, target, literal)
 

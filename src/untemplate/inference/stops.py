@@ -2,7 +2,8 @@ r"""Finds the texts that end a turn, and what stands before them.
 
 The turns of all kinds end alike: what their ends share is the stop. Where history writes no end,
 the next turn's header takes its place: a model that closes nothing is stopped when it opens the
-next role. A stop that may also lead from content into a call is made longer by what follows it.
+next role. A stop that may also lead from content into a call is made longer by what follows it; one
+that also leads out of reasoning would stop a model that has only thought, so it is none.
 """
 
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ def find_stops(examiner: Examiner, history: History, shape: CallShape | None) ->
             after = _after_calls(examiner, shape)
             rest = after[len(common_prefix(after, tails.get(("calls",), ""))) :]
             stops += [m for m in marks(rest)[:1] if _is_bracketed(m)]
+    stops = [s for s in stops if s == eos or not _ends_reasoning(s, history)]
     stops = [_unless_it_leads_on(s, history, shape, after_content) for s in stops]
     return Stops(tuple(dict.fromkeys(s for s in (*stops, eos) if s)), header)
 
@@ -116,6 +118,15 @@ def _unlike_ends(content: str, calls: str, eos: str, after_content: str) -> list
 
 def _is_bracketed(mark: str) -> bool:
     return len(mark) > 2 and (mark[0], mark[-1]) in {("<", ">"), ("[", "]")}
+
+
+def _ends_reasoning(stop: str, history: History) -> bool:
+    """Whether the same text leads from reasoning to another part of the turn."""
+    return any(
+        one.field == "reasoning" and literal.lstrip().startswith(stop)
+        for frame in history.frames
+        for one, literal in zip(frame.parts[:-1], frame.literals[1:-1], strict=True)
+    )
 
 
 def _unless_it_leads_on(
