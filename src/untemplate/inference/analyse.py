@@ -20,7 +20,7 @@ from untemplate.errors import DialectError, UntemplateError
 from untemplate.inference.calls import CallShape, learn_calls
 from untemplate.inference.examine import Examiner, Obstacle
 from untemplate.inference.form import find_closers, find_form, id_of_index, repeats_ids
-from untemplate.inference.frames import learn_history
+from untemplate.inference.frames import is_delimited, learn_history
 from untemplate.inference.graph import build_dialect
 from untemplate.inference.merge import add_calls, merge
 from untemplate.inference.prompts import Opened, collect_prompts
@@ -143,6 +143,10 @@ def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...
         places.append("tool")
     opened = collect_prompts(examiner, tuple(places))
     histories = _histories(examiner, shape, places, opened)
+    if histories and not is_delimited(histories[0]):
+        # Some other field of a message: nothing tells its text from content.
+        examiner.change(reasoning=None, history_switches={})
+        histories = _histories(examiner, shape, places, opened)
     if not histories:
         why = next(iter(examiner.refusals.values()), "it refuses every message")
         raise DialectError(f"no assistant turn can be rendered: {why}", place="template")

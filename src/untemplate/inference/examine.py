@@ -66,8 +66,9 @@ class Setting:
             return self.opened[len(self.closed) :]
         if self.opened.startswith(self.prefix):
             return self.opened[len(self.prefix) :]
-        shared = len(common_prefix(self.opened, self.prefix))
-        return self.opened[len(whole_prefix(self.opened, shared)) :]
+        shared = len(whole_prefix(self.opened, len(common_prefix(self.opened, self.prefix))))
+        # The last message may be written in another way while it is the last.
+        return self.opened[max(shared, _end_of_last(self.opened)) :]
 
 
 class Examiner:
@@ -228,7 +229,7 @@ class Examiner:
         if not places:
             agreed = common_prefix(*wholes)
             with_prompt = common_prefix(agreed, opened)
-            if max(words.USER_2 in with_prompt, words.USER in with_prompt):
+            if _end_of_last(with_prompt) == _end_of_last(agreed) > 0:
                 agreed = with_prompt
             return whole_prefix(agreed, len(agreed)), ""
         if opened.startswith(closed):
@@ -246,6 +247,12 @@ class Examiner:
             for special in specials
             for found in re.finditer(re.escape(special), text)
         )
+
+
+def _end_of_last(conversation: str) -> int:
+    """Where the last message of a conversation ends, without what is written behind it."""
+    asked = (words.USER, words.USER_2, words.RESULT)
+    return max(conversation.rfind(a) + len(a) if a in conversation else 0 for a in asked)
 
 
 def _name_of(tool: Mapping[str, JSON]) -> JSON:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from untemplate.dialect import TRIMS, Before, Field, Frame, FramePart, History, Loss, Trim
+from untemplate.grammar.marks import marks
 from untemplate.inference import words
 from untemplate.inference.calls import CallShape, write_run
 from untemplate.inference.examine import Examiner, Obstacle
 from untemplate.inference.text import common_prefix, whole_prefix
 from untemplate.inference.words import Probe, calls_of_strings
 
-__all__ = ["learn_history"]
+__all__ = ["is_delimited", "learn_history"]
 
 _BLOCKS: Mapping[Field, str] = {"reasoning": "reasoning", "content": "content", "calls": "call"}
 _EDGES = (" \n ", "\n \n", "\n\n")
@@ -91,6 +92,18 @@ def learn_history(
         gaps=tuple(gaps),
     )
     return replace(history, blank=_blank(place, history))
+
+
+def is_delimited(history: History) -> bool:
+    """Whether a mark tells reasoning from what stands beside it, where it stands beside anything.
+
+    A mark is all that a turn without reasoning does not begin with.
+    """
+    plain = {marks(f.literals[0]) for f in history.frames if f.parts and "reasoning" not in f.has}
+    beside = [f for f in history.frames if len(f.parts) > 1 and "reasoning" in f.has]
+    return not beside or any(
+        marks(f.literals[0]) not in plain or any(map(marks, f.literals[1:-1])) for f in beside
+    )
 
 
 def _for_one_call(place: _Place, frames: Sequence[Frame], header: str) -> list[Frame]:

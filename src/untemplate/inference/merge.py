@@ -23,7 +23,10 @@ def merge(inferred: Dialect, given: Given) -> Dialect:
         if n in other.blocks and isinstance(b, CallBlock) and b != other.blocks[n]
     }
     edges: dict[tuple[str, str, tuple[str, ...]], Edge] = {}
-    for edge in (*inferred.edges, *other.edges):
+    # What stands between two calls of one kind is known where the template writes two.
+    repeated = {e.source for e in inferred.edges if e.source == e.target}
+    added = (e for e in other.edges if not (e.source == e.target and e.source in repeated))
+    for edge in (*inferred.edges, *added):
         if edge.source in blocks and edge.target in (*blocks, END):
             edges.setdefault((edge.source, edge.target, marks(edge.literal)), edge)
     calls = [n for n, b in blocks.items() if isinstance(b, CallBlock)]

@@ -91,9 +91,9 @@ def unseen_reasoning(
         if len(found) == 2:
             return _halved(rest, found)
     if closers:
-        opening = next((r for r in rests if len(marks(r)) == 1), None)
-        if opening is not None:
-            return Reasoning(opening, closers[0], seen=False)
+        alone = [r for r in rests if len(marks(r)) == 1 and marks(r)[0] not in closers]
+        if alone:
+            return Reasoning(alone[0], closers[0], seen=False)
     return None
 
 
@@ -133,9 +133,15 @@ def _prompt(
     found: list[Opening] = []
     if opened.text.startswith(history.header):
         rest = opened.text.removeprefix(history.header)
-        found = _inside(edges, rest, direct) or [
-            Opening(o.block, o.literal[len(rest) :]) for o in direct if o.literal.startswith(rest)
-        ]
+        found = (
+            _inside(edges, rest, direct)
+            or [
+                Opening(o.block, o.literal[len(rest) :])
+                for o in direct
+                if o.literal.startswith(rest)
+            ]
+            or _spaced_otherwise(rest, direct)
+        )
     if not found:
         found = _past(edges, opened.text)
     if not found:
@@ -146,6 +152,16 @@ def _prompt(
     return Prompt(
         opened.text, tuple(dict.fromkeys(found)), dict(opened.switches), before=opened.before
     )
+
+
+def _spaced_otherwise(rest: str, direct: Sequence[Opening]) -> list[Opening]:
+    """What is left of openings that begin with a prompt but for its white space."""
+    core = "".join(rest.split())
+    return [
+        Opening(o.block, _skip(o.literal, len(core)))
+        for o in direct
+        if core and "".join(o.literal.split()).startswith(core)
+    ]
 
 
 def _direct(history: History, reasoning: Reasoning | None) -> list[Opening]:
@@ -176,14 +192,22 @@ def _past(edges: Sequence[Edge], text: str) -> list[Opening]:
     """Openings of a prompt that leaves reasoning out and opens what comes after it."""
     out: list[Opening] = []
     for edge in edges:
-        if edge.source != "reasoning" or edge.target == END:
-            continue
-        ends = [n for n in range(1, len(edge.literal) + 1) if not is_torn(edge.literal, n)]
-        shared = {n: whole_suffix(text, len(common_suffix(edge.literal[:n], text))) for n in ends}
-        best = max(ends, key=lambda n: len(shared[n]), default=0)
-        if best and marks(shared[best]):
-            out.append(Opening(edge.target, edge.literal[best:]))
+        if edge.source == "reasoning" and edge.target != END:
+            rest = _rest_behind(edge.literal, text)
+            if rest is None:  # the prompt may end with more space than the literal has there
+                rest = _rest_behind(edge.literal, text.rstrip())
+                rest = rest.lstrip() if rest is not None else None
+            if rest is not None:
+                out.append(Opening(edge.target, rest))
     return out
+
+
+def _rest_behind(literal: str, text: str) -> str | None:
+    """What of the literal is left where the text ends within it, behind a marker."""
+    ends = [n for n in range(1, len(literal) + 1) if not is_torn(literal, n)]
+    shared = {n: whole_suffix(text, len(common_suffix(literal[:n], text))) for n in ends}
+    best = max(ends, key=lambda n: len(shared[n]), default=0)
+    return literal[best:] if best and marks(shared[best]) else None
 
 
 def _inside(edges: Sequence[Edge], rest: str, direct: Sequence[Opening]) -> list[Opening]:
