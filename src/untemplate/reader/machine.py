@@ -483,8 +483,13 @@ class Machine:
         return end
 
     def _finish_text(self, text: TextFrame, data: Data, why: Why) -> End:
-        text.say(data, len(data), self.tape, is_text=True)
-        is_open = text.kind == "reasoning" and not text.plan.may_end
+        plan = text.plan
+        if plan.end is not None and why == "end":
+            # An engine takes the stop off, but not the space that the family writes before it.
+            text.leave(data, plan.end, len(data), self.tape, is_end=True)
+        else:
+            text.say(data, len(data), self.tape, is_text=True)
+        is_open = text.kind == "reasoning" and plan.end is None
         text.close(self.tape)
         if is_open and why == "end":
             size = len(data)

@@ -128,8 +128,8 @@ class TextPlan:
     """Marks that count only at the start of a line."""
     plain: Plain
     """Whole pieces of data that are text and leave everything as it is."""
-    may_end: bool
-    """Whether the turn may end here without any mark."""
+    end: Way | None
+    """The way to the end of the turn that needs no mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +340,7 @@ class _Planner:
             lead_size=max((len(w.lead) for w in ways), default=0),
             line_starts=frozenset(line_starts),
             plain=Plain(re.compile(plain).fullmatch, is_raw=False),
-            may_end=any(not w.elements and w.target == _END_RULE for w in ways),
+            end=max(filter(_is_plain_end, ways), key=lambda w: len(w.lead), default=None),
         )
 
     def _bare_ways(self, ways: Sequence[Way]) -> Iterator[tuple[bytes, Way]]:

@@ -78,12 +78,11 @@ class TextFrame:
                 return start, Match(fitting, tape.base + start, len(mark))
             return start + len(mark), None
         end = start
-        if not final:
-            if end == len(data):
-                end = whole_characters(data, at, end)
-            end -= self._tail(data, end, tape)
-        self.say(data, end, tape)
-        return max(at, end), None
+        if not final and end == len(data):
+            end = whole_characters(data, at, end)
+        told = end - self._tail(data, end, tape)
+        self.say(data, told, tape)
+        return max(at, end if final else told), None
 
     def _read_skip(self, data: Data, at: int, tape: Tape) -> int:
         while self._skip and at < len(data):
