@@ -15,7 +15,17 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from untemplate.dialect import Before, CallBlock, Dialect, History, Hole, fill, generic, given_for
+from untemplate.dialect import (
+    Before,
+    CallBlock,
+    Dialect,
+    History,
+    Hole,
+    Pattern,
+    fill,
+    generic,
+    given_for,
+)
 from untemplate.errors import DialectError, UntemplateError
 from untemplate.inference.calls import CallShape, learn_calls
 from untemplate.inference.examine import Examiner, Obstacle
@@ -132,6 +142,8 @@ def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...
     notes: tuple[str, ...] = ()
     try:
         shape = learn_calls(examiner)
+        if shape is not None and Hole.NAME not in shape.block.pattern:
+            shape = _with_names_in_ids(examiner)
         if shape is not None:
             shape = _with_id(examiner, shape)
     except (Obstacle, UntemplateError) as error:
@@ -155,14 +167,28 @@ def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...
     return build_dialect(shape, histories, opened, stops, closers), examiner, notes
 
 
+def _with_names_in_ids(examiner: Examiner) -> CallShape | None:
+    """The shape of calls of which only the id is written, if it is known how ids hold names."""
+    blocks = [b for g in given_for(examiner.template.source) for b in g.dialect.blocks.values()]
+    forms = [b.id_pattern for b in blocks if isinstance(b, CallBlock)]
+    form = next((f for f in forms if Hole.NAME in f), None)
+    if form is None:
+        raise Obstacle("calls are written without the names of their tools")
+    examiner.change(ids=_id_form(form))
+    return learn_calls(examiner)
+
+
+def _id_form(pattern: Pattern) -> IdForm:
+    return IdForm(pattern=fill(pattern, {Hole.NAME: "{name}", Hole.INDEX: "{index}"}))
+
+
 def _with_id(examiner: Examiner, shape: CallShape) -> CallShape:
     """The shape with the id that its calls are made to carry."""
     pattern = id_of_index(shape.block.pattern)
     if not pattern:
         return shape
     if repeats_ids(examiner):
-        names = {Hole.NAME: "{name}", Hole.INDEX: "{index}"}
-        examiner.change(ids=IdForm(pattern=fill(pattern, names)))
+        examiner.change(ids=_id_form(pattern))
     return replace(shape, block=replace(shape.block, id_pattern=pattern))
 
 
