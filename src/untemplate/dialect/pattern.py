@@ -129,9 +129,15 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """The value as a Python literal: `'it''s'`, `True`, `None`."""
+    """The value as a Python literal: `'it''s'`, `True`, `None`. Any Python literal is read."""
 
-    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:  # noqa: ARG002
+    escapes: tuple[tuple[str, str], ...] = ()
+    """How a template that quotes strings by itself does so: see `Escaped`. () as Python does."""
+    quote: str = "'"
+
+    def write(self, value: JSON, scope: Scope = _EMPTY) -> str:
+        if self.escapes and isinstance(value, str):
+            return self.quote + Escaped(self.escapes).write(value, scope) + self.quote
         return repr(value)
 
 

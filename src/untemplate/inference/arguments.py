@@ -25,7 +25,14 @@ from untemplate.dialect import (
 )
 from untemplate.inference.examine import Obstacle
 from untemplate.inference.text import common_prefix, common_suffix, cut_loop
-from untemplate.inference.values import find_guarded, find_json, find_written
+from untemplate.inference.values import (
+    ODD,
+    Each,
+    find_escaped,
+    find_guarded,
+    find_json,
+    find_written,
+)
 from untemplate.inference.words import KEYS, RICH, SAMPLES, value
 from untemplate.message import JSON
 
@@ -60,9 +67,7 @@ def _learn_pairs(write: Write) -> Pairs:
     pairs = _loop_of_pairs(write, outermost=True)
     between = _between(write, pairs)
     types = _learn_types(between)
-    strings = types.get("string")
-    if strings is None:
-        types["string"] = strings = find_guarded(_each(write, pairs))
+    strings = types["string"] = _strings(types.get("string"), _each(write, pairs))
     missing = [k for k in SAMPLES if types.get(k) is None and k not in _NESTED]
     if strings is None or missing:
         raise Obstacle(f"no encoding explains values of type {', '.join(missing)}")
@@ -135,7 +140,17 @@ def _learn_types(
     return types
 
 
-def _each(write: Write, pairs: Pairs) -> Callable[[Mapping[str, str]], dict[str, str]]:
+def _strings(found: Written | None, each: Each) -> Written | None:
+    """How strings are written, where two samples are not enough to tell."""
+    if found is None:
+        return find_guarded(each) or find_escaped(each)
+    if not isinstance(found.encoding, Python):
+        return found
+    odd = {"odd": ODD}
+    return found if found.write(ODD) == each(odd)["odd"] else find_escaped(each)
+
+
+def _each(write: Write, pairs: Pairs) -> Each:
     """Writes many strings in one call; what stands from each key to the next."""
 
     def each(strings: Mapping[str, str]) -> dict[str, str]:

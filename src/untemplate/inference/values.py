@@ -7,6 +7,7 @@ after it, is taken. There are few encodings, but styles of JSON are many: indent
 order of keys, escapes.
 """
 
+import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -24,7 +25,15 @@ from untemplate.dialect import (
 from untemplate.inference.words import NASTY
 from untemplate.message import JSON
 
-__all__ = ["find_guarded", "find_json", "find_written", "json_styles"]
+__all__ = [
+    "ODD",
+    "Each",
+    "find_escaped",
+    "find_guarded",
+    "find_json",
+    "find_written",
+    "json_styles",
+]
 
 _HTML = Escaped(
     (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("'", "&#39;")),
@@ -88,14 +97,52 @@ def _around(encoded: str, text: str) -> tuple[str, str] | None:
     return None if at < 0 else (text[:at], text[at + len(encoded) :])
 
 
+Each = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Takes strings by name, writes each as an argument, and gives what stands for it."""
+
 _ODD = tuple(map(chr, [*range(9, 14), *range(32, 127), 0xE9, 0x65E5]))
+_RARE = ("\0", "\b", "\x1b", "\x7f", "\u00a0", "\u200d", "\u2028", "\U0001f680")
+"""What Python's own notation has codes for, or JSON's."""
+ODD = "".join(_ODD + _RARE)
 
 
-def find_guarded(write: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Written | None:
+def find_escaped(write: Each) -> Written | None:
+    """One form of a string, in which some characters are replaced; None when there is no such."""
+    samples = {f"z{n}": f"p{c}q" for n, c in enumerate((*_ODD, *_RARE))}
+    texts = write({"x": "pAq", "y": NASTY, **samples})
+    before, _, after = texts["x"].partition("pAq")
+    start, end = before + "p", "q" + after
+    escapes: dict[str, str] = {}
+    for name, sample in samples.items():
+        text = texts[name]
+        if not (text.startswith(start) and text.endswith(end)):
+            return None
+        escapes[sample[1]] = text[len(start) : len(text) - len(end)]
+    escapes = {c: w for c, w in escapes.items() if c != w}
+    # What others are replaced by comes first, or it would be replaced once more.
+    first = [c for c in escapes if any(c in w for other, w in escapes.items() if other != c)]
+    found = tuple((c, escapes[c]) for c in dict.fromkeys((*first, *escapes)))
+    quote = after[:1]
+    if quote in ("'", '"') and before.endswith(quote) and _is_python(found, quote):
+        written = Written(before[:-1], Python(found, quote), after[1:])
+    else:
+        written = Written(before, Escaped(found), after)
+    return written if written.write(NASTY) == texts["y"] else None
+
+
+def _is_python(escapes: Sequence[tuple[str, str]], quote: str) -> bool:
+    """Whether Python reads a string that is written so."""
+    try:
+        read = {plain: ast.literal_eval(f'"{w}"') for plain, w in escapes}
+    except (SyntaxError, ValueError):
+        return False
+    return {quote, "\\"} <= read.keys() and all(plain == other for plain, other in read.items())
+
+
+def find_guarded(write: Each) -> Written | None:
     """Two forms of a string, and the characters that bring the second.
 
-    `write` takes strings by name and gives what stands for each. None when two forms don't explain
-    all of them.
+    None when two forms don't explain all of them.
     """
     plain_samples, odd_samples = {"x1": "s7z", "x2": "t8y"}, {"y1": NASTY, "y2": NASTY + "<&"}
     by_character = {f"z{n}": f"p{c}q" for n, c in enumerate(_ODD)}
