@@ -186,6 +186,6 @@ def _is_better(new: Found, old: Found) -> bool:
 
 def _rank(found: Found) -> tuple[int, bool, bool, bool, int, int]:
     way, words = found.way, bool(found.words)
-    # A stop may be the beginning of what leads on to another block.
-    is_stop = way.target == ENDED
-    return found.skipped, way.is_bare, is_stop, words, -found.end, -found.marker_end
+    # What ends a turn may be the beginning of what leads on to another block.
+    is_end = way.target in ("end", ENDED)
+    return found.skipped, way.is_bare, is_end, words, -found.end, -found.marker_end
