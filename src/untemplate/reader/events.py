@@ -128,14 +128,16 @@ Event = (
 
 def deltas(events: Iterable[Event]) -> list[Delta]:
     """What an OpenAI stream sends for these events: neighbours of one field as one delta."""
+    if isinstance(events, list) and len(events) == 1:  # most pieces of a stream
+        event = events[0]
+        if isinstance(event, ArgumentsDelta):
+            return [Delta("", "", (CallDelta(event.index, None, None, event.text),))]
+        return [_delta(event.kind, event.text)] if isinstance(event, TextDelta) else []
     out: list[Delta] = []
     field: int | TextKind = "content"
     pieces: list[str] = []
     for event in events:
-        # Plain comparisons of types: this runs once for each piece of a stream.
-        kind = type(event)
-        if kind is ArgumentsDelta or kind is TextDelta:
-            assert isinstance(event, (ArgumentsDelta, TextDelta))
+        if isinstance(event, (ArgumentsDelta, TextDelta)):
             of = event.index if isinstance(event, ArgumentsDelta) else event.kind
             if of != field and pieces:
                 out.append(_delta(field, "".join(pieces)))

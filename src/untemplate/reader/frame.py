@@ -10,22 +10,13 @@ A frame holds state only: the data, the position and the sink are given to each 
 a frame is a snapshot of it.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from untemplate.reader.plain import Plain
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import Data
 
-__all__ = ["Frame", "Plain"]
-
-
-class Plain(NamedTuple):
-    """When a piece of data is plain text of an open string, so that nothing has to be decided."""
-
-    test: Callable[[bytes], object]
-    """Whether a whole piece is."""
-    is_raw: bool
-    """Whether it has to be escaped to be told."""
+__all__ = ["Frame"]
 
 
 class Frame(Protocol):

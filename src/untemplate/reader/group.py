@@ -29,11 +29,12 @@ from untemplate.dialect import (
 from untemplate.message import JSON
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.follow import MORE, NO, YES, Follow
-from untemplate.reader.frame import Frame, Plain
+from untemplate.reader.frame import Frame
 from untemplate.reader.group_plan import Form, GroupPlan, WrittenPlan, is_raw
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.keys import Keys
 from untemplate.reader.kinds import ALL_KINDS, Kinds, items_of, property_of, types_of
+from untemplate.reader.plain import Plain
 from untemplate.reader.sink import Muted, Note, Sink
 from untemplate.reader.text_value import TextPlan, TextValue
 from untemplate.reader.utf8 import Data, past_space, pointer_token

@@ -21,10 +21,10 @@ from typing import cast
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.escapes import escape, json_escaped
 from untemplate.reader.follow import MORE, NO, YES, Follow
-from untemplate.reader.frame import Plain
 from untemplate.reader.keys import Keys
+from untemplate.reader.plain import ESCAPE, Plain, quoted_plain
 from untemplate.reader.sink import Note, Sink
-from untemplate.reader.utf8 import UTF8, Data, decoded, past_space, pointer_token, whole_characters
+from untemplate.reader.utf8 import Data, decoded, past_space, pointer_token, whole_characters
 
 __all__ = ["MOST_DEPTH", "JsonFrame"]
 
@@ -48,20 +48,10 @@ MOST_TOKEN = 4096
     _DONE,
 ) = range(12)
 
-# Escapes that stay as they are; halves of surrogate pairs are looked at one by one.
-_ESCAPE = rb'\\["\\/bfnrt]|\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
 _RUN = {
-    0x22: re.compile(rb'(?:[^"\\\x00-\x1f]++|' + _ESCAPE + rb")++"),
+    0x22: re.compile(rb'(?:[^"\\\x00-\x1f]++|' + ESCAPE + rb")++"),
     0x27: re.compile(rb"[^'\"\\\x00-\x1f]++"),
 }
-_PLAIN = {
-    0x22: Plain(
-        re.compile(rb"(?:[ !#-\[\]-~]++|" + _ESCAPE + rb"|" + UTF8 + rb")++").fullmatch,
-        is_raw=False,
-    ),
-    0x27: Plain(re.compile(rb"[ !#-&(-\[\]-~]++").fullmatch, is_raw=False),
-}
-"""Whole pieces of data that mean themselves inside a string. Quantifiers never give back."""
 _TOKEN = {
     _NUMBER: re.compile(rb"[0-9+\-.eE]+"),
     _WORD: re.compile(rb"[A-Za-z]+"),
@@ -208,9 +198,9 @@ class JsonFrame:
 
     @property
     def plain(self) -> Plain | None:
-        """Tests that a whole piece of data is text of the open string and nothing else."""
+        """Tests for pieces of data that are text of the open string and nothing else."""
         if self._state == _STRING and self._muted < 0 and self.bad is None:
-            return _PLAIN[self._quote]
+            return quoted_plain(self._quote)
         return None
 
     # ------------------------------------------------------------------------------------- read
@@ -401,7 +391,8 @@ class JsonFrame:
                 at = end
             else:
                 end = whole_characters(data, at, end)
-                self._put_decoded(data, at, end, sink)
+                if end > at:
+                    self._put_decoded(data, at, end, sink)
                 return end
         byte = data[at]
         if byte == self._quote:

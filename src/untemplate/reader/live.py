@@ -91,7 +91,7 @@ class LiveCall:
         """JSON text of the arguments so far, in pieces; the list grows in place."""
         if self._record is None:
             return (self.arguments,)
-        return self._pieces.follow(self._record.pieces)
+        return self._pieces.follow(self._record.pieces.chain())
 
     @property
     def arguments(self) -> str:
@@ -134,7 +134,7 @@ class LiveTurn:
 
     def text_pieces(self) -> Sequence[str]:
         """Pieces of the text block that is open; the list grows in place until it ends."""
-        return self._texts.follow(self._source().tape.record.pieces)
+        return self._texts.follow(self._source().tape.record.pieces.chain())
 
     @property
     def kind(self) -> BlockKind | None:

@@ -11,7 +11,7 @@ module only says where to go on.
 
 import copy
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from untemplate.grammar.marks import is_distinctive
 from untemplate.message import End, Tool, ToolChoice
@@ -19,13 +19,16 @@ from untemplate.reader.call import CallFrame
 from untemplate.reader.chain import listed
 from untemplate.reader.damage import Damage
 from untemplate.reader.events import Event
-from untemplate.reader.frame import Plain
 from untemplate.reader.match import Found, Match
+from untemplate.reader.plain import Plain
 from untemplate.reader.plan import ENDED, AfterPlan, Plans, TextPlan, Way
 from untemplate.reader.sink import Note
 from untemplate.reader.tape import Tape
 from untemplate.reader.text import TextFrame
 from untemplate.reader.utf8 import Data, past_space, pointer_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Machine", "Why"]
 
@@ -92,12 +95,14 @@ class Machine:
 
     @property
     def plain(self) -> Plain | None:
-        """A test for pieces of data that go on with the open string or text, and do no more."""
+        """Tests for pieces of data that go on with the open string or text, and do no more."""
+        if self.at != self.tape.told:
+            return None
         if self.place == "call" and self._call is not None:
             frame = self._call.open_arguments
             return frame.plain if frame is not None else None
-        if self.place == "text" and self._text is not None and self._text.is_plain_ready:
-            return self._text.plan.plain
+        if self.place == "text" and self._text is not None:
+            return self._text.plain
         return None
 
     @property
@@ -136,13 +141,19 @@ class Machine:
                 break
         self.at = self.tape.base + at
 
-    def tell_plain(self, text: str) -> Event:
-        """A piece of data that `plain` has passed; the base is behind it already."""
-        self.at = self.tape.base
+    def tell_plain(self, data: bytes, told: "Callable[[str], str] | None") -> Event:
+        """Tells a piece of data that `plain` has passed. O(len(data))."""
+        tape = self.tape
+        start = tape.told
+        self.at = tape.base = tape.told = end = start + len(data)
+        text = data.decode()
         if self.place == "call":
-            return self.tape.plain_arguments(text)
-        assert self._text is not None
-        return self.tape.plain_text(self._text.kind, text)
+            return tape.plain_arguments(told(text) if told else text, (start, end))
+        frame = self._text
+        assert frame is not None
+        if frame.watches_lines:
+            frame.note_line(data)
+        return tape.plain_text(frame.kind, text, (start, end))
 
     def _advance(self, data: Data, at: int, why: Why) -> int:
         final = bool(why)
@@ -396,7 +407,7 @@ class Machine:
 
     def _end_call(self, call: CallFrame, at: int) -> None:
         assert call.record is not None
-        if call.record.pieces is None:
+        if not call.record.pieces:
             self.tape.text("{}", self.tape.told - self.tape.base)
         if not call.was_closed and call.found.way.is_own:
             self.tape.note("missing_close", "the call's closing marker is missing", at, at)

@@ -19,13 +19,13 @@ __all__ = ["MarkSet"]
 class MarkSet:
     """Some marks; immutable."""
 
-    __slots__ = ("_firsts", "_longer", "_longest", "_partial", "_pattern", "firsts", "marks")
+    __slots__ = ("_firsts", "_longer", "_longest", "_partial", "_pattern", "marks")
 
     def __init__(self, marks: Iterable[bytes]) -> None:
         self.marks = tuple(sorted({m for m in marks if m}, key=len, reverse=True))
         self._longest = max(map(len, self.marks), default=0)
-        self.firsts = bytes(sorted({m[0] for m in self.marks}))
-        self._firsts = re.compile(b"[%s]" % re.escape(self.firsts)) if self.marks else None
+        firsts = bytes(sorted({m[0] for m in self.marks}))
+        self._firsts = re.compile(b"[%s]" % re.escape(firsts)) if self.marks else None
         self._pattern = re.compile(b"|".join(map(re.escape, self.marks)) or rb"(?!)")
         prefixes = {m[:n] for m in self.marks for n in range(1, len(m))}
         options = b"|".join(map(re.escape, sorted(prefixes, key=len, reverse=True)))

@@ -11,7 +11,6 @@ The leniency of reading is made here: white space between marks is free, a way m
 later mark (`Trigger.mark`), literals are only compared by their marks.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,10 +19,8 @@ from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.envelope import Envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader.events import TextKind
-from untemplate.reader.frame import Plain
 from untemplate.reader.group_plan import Ends, GroupPlan, group_plan
 from untemplate.reader.marks import MarkSet
-from untemplate.reader.utf8 import UTF8
 
 __all__ = [
     "ARGUMENTS",
@@ -126,8 +123,6 @@ class TextPlan:
     lead_size: int
     line_starts: frozenset[bytes]
     """Marks that count only at the start of a line."""
-    plain: Plain
-    """Whole pieces of data that are text and leave everything as it is."""
     end: Way | None
     """The way to the end of the turn that needs no mark."""
 
@@ -325,11 +320,6 @@ class _Planner:
                 ways.append(way)
         found = MarkSet(begins)
         leads = bytes(sorted({b for w in ways for b in w.lead}))
-        usual = re.escape(bytes(b for b in range(32, 127) if b not in found.firsts))
-        last = b"(?<![%s])" % re.escape(leads) if leads else b""
-        # The last line must not be blank: what may begin there depends on it.
-        any_ = rb"(?:[%s]++|%s)" % (usual, UTF8)
-        plain = rb"(?:%s*+\n)*+[ \t]*+(?! )%s%s*+%s" % (any_, any_, any_, last)
         return TextPlan(
             rule=rule,
             kind=kind,
@@ -339,7 +329,6 @@ class _Planner:
             leads=leads,
             lead_size=max((len(w.lead) for w in ways), default=0),
             line_starts=frozenset(line_starts),
-            plain=Plain(re.compile(plain).fullmatch, is_raw=False),
             end=max(filter(_is_plain_end, ways), key=lambda w: len(w.lead), default=None),
         )
 

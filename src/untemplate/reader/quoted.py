@@ -11,8 +11,8 @@ import re
 from typing import cast
 
 from untemplate.reader.escapes import escape
-from untemplate.reader.frame import Plain
 from untemplate.reader.json_text import JsonFrame
+from untemplate.reader.plain import Plain
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import Data, whole_characters
 

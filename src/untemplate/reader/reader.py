@@ -16,17 +16,19 @@ A reader belongs to one thread. `snapshot` and `restore` copy only what is open.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from untemplate.grammar import Grammar, build_grammar
 from untemplate.message import JSON, End, FinishReason, Message
-from untemplate.reader.escapes import json_escaped
 from untemplate.reader.events import ArgumentEnd, Event
-from untemplate.reader.frame import Plain
 from untemplate.reader.live import LiveTurn
 from untemplate.reader.machine import Machine
 from untemplate.reader.plan import Plans, plan_of
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import Data
+
+if TYPE_CHECKING:
+    from untemplate.reader.plain import Plain
 
 __all__ = ["OnArgument", "Reader", "Snapshot"]
 
@@ -70,6 +72,8 @@ class Reader:
         self._left: Data = b""
         """What was read or seen, but not told."""
         self._plain: Plain | None = None
+        """Set while what is left is of an open string or text."""
+        self._gather_at = _GATHERED_BYTES
         self._end: End = "open"
         self._is_finished = False
         self.live = LiveTurn(lambda: self._machine)
@@ -81,16 +85,24 @@ class Reader:
         """Read on; the events of what is settled now. O(len(data)) amortised."""
         if self._is_finished or not data:
             return []
-        plain = self._plain
-        if plain is not None and plain.test(data):
-            return [self._feed_plain(data, plain)]
-        tape = self._machine.tape
-        tape.record.raw = (tape.record.raw, data)
-        if self._left:
-            if isinstance(self._left, bytes):
-                self._left = bytearray(self._left)
-            self._left += data
-            self._run(self._left)
+        machine = self._machine
+        record = machine.tape.record
+        record.raw.add(data)
+        if machine.tape.told >= self._gather_at:
+            self._gather_at = machine.tape.told + _GATHERED_BYTES
+            record.gather()
+        left, plain = self._left, self._plain
+        if plain is not None:
+            if not left and plain.whole(data):
+                return [machine.tell_plain(data, plain.told)]
+            if found := plain.cut(left + data):
+                told, self._left = found[1], found.string[found.end(1) :]
+                return [machine.tell_plain(told, plain.told)] if told else []
+        if left:
+            if isinstance(left, bytes):
+                left = bytearray(left)
+            left += data
+            self._run(left)
         else:
             self._run(data)
         return self._taken()
@@ -126,6 +138,7 @@ class Reader:
         self._left = snapshot.left
         self._end, self._is_finished = snapshot.end, snapshot.is_finished
         self._plain = None
+        self._gather_at = 0
 
     # ----------------------------------------------------------------------------------- inside
 
@@ -140,22 +153,12 @@ class Reader:
         machine.tape.base += drop
         if drop == len(data):
             self._left = b""
-            self._plain = machine.plain
+        elif isinstance(data, bytearray):
+            del data[:drop]
+            self._left = data
         else:
-            if isinstance(data, bytearray):
-                del data[:drop]
-                self._left = data
-            else:
-                self._left = data[drop:]
-            self._plain = None
-
-    def _feed_plain(self, data: bytes, plain: Plain) -> Event:
-        """The short way for what most pieces are: more of an open string or text."""
-        tape = self._machine.tape
-        tape.record.raw = (tape.record.raw, data)
-        tape.base += len(data)
-        text = data.decode()
-        return self._machine.tell_plain(json_escaped(text) if plain.is_raw else text)
+            self._left = data[drop:]
+        self._plain = machine.plain
 
     def _taken(self) -> list[Event]:
         events = self._machine.tape.take()
@@ -167,6 +170,8 @@ class Reader:
 
 
 _ENDED = ("stop", "tool_calls")
+_GATHERED_BYTES = 4096
+"""After so many bytes the pieces of a text become one, so that a snapshot finds few of them."""
 
 
 @lru_cache(maxsize=256)

@@ -21,7 +21,7 @@ from untemplate.message import (
     Message,
     ToolCall,
 )
-from untemplate.reader.chain import Chain, joined, listed
+from untemplate.reader.chain import Chain, Pieces, listed
 
 __all__ = ["CallRecord", "Record", "call_id"]
 
@@ -61,7 +61,7 @@ class CallRecord:
         self.id = call_id
         self.name = name
         self.start = self.end = start
-        self.pieces: Chain[str] = None
+        self.pieces = Pieces("".join)
         self.states: Chain[tuple[str, ArgumentState]] = None
         self.values: Chain[tuple[str, JSON]] = None
         """Arguments that are complete."""
@@ -75,7 +75,7 @@ class CallRecord:
             index=self.index,
             id=self.id,
             name=self.name,
-            arguments=joined(self.pieces),
+            arguments=self.pieces.whole(),
             closing=self.closing,
             state=self.state,
             arguments_state=dict(listed(self.states)),
@@ -104,7 +104,7 @@ class Record:
         """Blocks that have ended."""
         self.kind: BlockKind | None = None
         """Of the text that is being received."""
-        self.pieces: Chain[str] = None
+        self.pieces = Pieces("".join)
         """Its text."""
         self.calls: Chain[ToolCall] = None
         """Calls that have ended."""
@@ -112,12 +112,23 @@ class Record:
         """The call that is being received."""
         self.calls_begun = 0
         self.diagnostics: Chain[Diagnostic] = None
-        self.raw: Chain[bytes] = None
+        self.raw = Pieces(b"".join)
 
     def clone(self) -> "Record":
+        """A copy; O(1) beside what came since the last one."""
         other = copy.copy(self)
-        other.call = copy.copy(self.call)
+        other.pieces, other.raw = self.pieces.clone(), self.raw.clone()
+        if self.call is not None:
+            other.call = copy.copy(self.call)
+            other.call.pieces = self.call.pieces.clone()
         return other
+
+    def gather(self) -> None:
+        """Makes one piece of the pieces that came since the last time."""
+        self.raw.chain()
+        self.pieces.chain()
+        if self.call is not None:
+            self.call.pieces.chain()
 
     def begin_text(self, kind: BlockKind) -> None:
         if self.kind != kind:
@@ -127,8 +138,9 @@ class Record:
     def end_text(self) -> None:
         """The text block is over: only a block of another kind makes it so."""
         if self.kind is not None:
-            self.closed = (self.closed, Block(self.kind, joined(self.pieces)))
-        self.kind, self.pieces = None, None
+            self.closed = (self.closed, Block(self.kind, self.pieces.whole()))
+            self.pieces = Pieces("".join)
+        self.kind = None
 
     def begin_call(self, call: CallRecord) -> None:
         self.end_text()
@@ -142,7 +154,7 @@ class Record:
         self.call = None
 
     def blocks(self) -> list[Block]:
-        open_ = [Block(self.kind, joined(self.pieces))] if self.kind is not None else []
+        open_ = [Block(self.kind, self.pieces.whole())] if self.kind is not None else []
         return [*listed(self.closed), *open_]
 
     def message(self, end: End, reason: FinishReason) -> Message:
@@ -160,7 +172,7 @@ class Record:
             diagnostics=tuple(listed(self.diagnostics)),
             end=end,
             finish_reason="tool_calls" if complete and reason == "stop" else reason,
-            raw=b"".join(listed(self.raw)).decode("utf-8", "replace"),
+            raw=self.raw.whole().decode("utf-8", "replace"),
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from untemplate.message import JSON, Diagnostic, Span, Tool
-from untemplate.reader.chain import Chain, joined, listed
+from untemplate.reader.chain import Chain, Pieces, listed
 from untemplate.reader.events import (
     ArgumentEnd,
     ArgumentsDelta,
@@ -72,7 +72,7 @@ class Tape:
         self._deferred: Chain[Event] = None
         self.deferred_from = 0
         """Where `told` was when deferring began."""
-        self._pieces: Chain[str] = None
+        self._pieces = Pieces("".join)
         """Of the arguments of the call that is being read, told or deferred."""
         self._written_id: str | None = None
         self._index = 0
@@ -82,10 +82,15 @@ class Tape:
         """Whether a value of a wrong type was reported in this call."""
 
     def clone(self) -> "Tape":
-        """A copy in O(1); events that were not taken are not in it."""
+        """A copy, as cheap as one of the record; events that were not taken are not in it."""
         other = copy.copy(self)
         other.events = []
         other.record = self.record.clone()
+        call = self.record.call
+        if call is not None and other.record.call is not None and call.pieces is self._pieces:
+            other._pieces = other.record.call.pieces  # noqa: SLF001
+        else:
+            other._pieces = self._pieces.clone()  # noqa: SLF001
         return other
 
     def take(self) -> list[Event]:
@@ -124,7 +129,7 @@ class Tape:
             self._say(kind, text, end)
 
     def _say(self, kind: TextKind, text: str, end: int) -> None:
-        self.record.pieces = (self.record.pieces, text)
+        self.record.pieces.add(text)
         self._emit(TextDelta(kind, text, self._span(end)))
 
     def end_text(self, kind: TextKind) -> None:
@@ -136,7 +141,7 @@ class Tape:
         """What is told from here on may turn out to be text."""
         self.is_deferring = True
         self._deferred, self.deferred_from = None, self.told
-        self._pieces, self._written_id = None, None
+        self._pieces, self._written_id = Pieces("".join), None
         self._index = self.record.calls_begun
 
     def abort(self) -> None:
@@ -197,7 +202,7 @@ class Tape:
         tool = self._tools.get(call.name)
         if tool is None:
             return
-        arguments = cast("JSON", json.loads(joined(call.pieces) or "{}"))
+        arguments = cast("JSON", json.loads(call.pieces.whole() or "{}"))
         if not isinstance(arguments, dict):
             return
         at = self.told - self.base
@@ -212,19 +217,15 @@ class Tape:
         elif self.record.call is not None:
             self.record.call.written_id = written
 
-    def plain_text(self, kind: TextKind, text: str) -> Event:
-        """More text, up to the base."""
-        self.record.pieces = (self.record.pieces, text)
-        start, self.told = self.told, self.base
-        return TextDelta(kind, text, (start, self.base))
+    def plain_text(self, kind: TextKind, text: str, span: Span) -> Event:
+        """More text; up to its end all was told."""
+        self.record.pieces.add(text)
+        return TextDelta(kind, text, span)
 
-    def plain_arguments(self, text: str) -> Event:
-        """More of the arguments, up to the base."""
-        call = self.record.call
-        assert call is not None
-        self._pieces = call.pieces = (self._pieces, text)
-        start, self.told = self.told, self.base
-        return ArgumentsDelta(self._index, text, (start, self.base))
+    def plain_arguments(self, text: str, span: Span) -> Event:
+        """More of the arguments; up to their end all was told."""
+        self._pieces.add(text)
+        return ArgumentsDelta(self._index, text, span)
 
     # ------------------------------------------------------------------------- what frames tell
 
@@ -239,22 +240,16 @@ class Tape:
 
     def text(self, text: str, end: int) -> None:
         """More of the arguments."""
-        self._pieces = (self._pieces, text)
-        event = ArgumentsDelta(self._index, text, self._span(end))
-        if self.is_deferring:
-            self._deferred = (self._deferred, event)
-            return
-        self.events.append(event)
-        assert self.record.call is not None
-        self.record.call.pieces = self._pieces
+        self._pieces.add(text)
+        self._emit(ArgumentsDelta(self._index, text, self._span(end)))
 
     def cursor(self) -> object:
         """A place in the arguments' text."""
-        return self._pieces
+        return self._pieces.chain()
 
     def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
         """An argument is complete: no continuation can change it."""
-        value = cast("JSON", json.loads(joined(self._pieces, cursor)))
+        value = cast("JSON", json.loads(self._pieces.whole(cursor)))
         event = ArgumentEnd(self._index, name, value, ambiguous)
         self._emit(event)
         if not self.is_deferring:

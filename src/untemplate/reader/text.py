@@ -9,6 +9,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from untemplate.reader.match import Match
+from untemplate.reader.plain import Plain, text_plain
 from untemplate.reader.plan import TextPlan, Way
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import (
@@ -31,6 +32,7 @@ class TextFrame:
     __slots__ = (
         "_blank",
         "_is_blank_line",
+        "_plain",
         "_skip",
         "is_begun",
         "kind",
@@ -51,14 +53,24 @@ class TextFrame:
         """White space at its beginning that was not told."""
         self._is_blank_line = True
         """Whether the last line told has nothing but white space so far."""
+        self._plain: Plain | None = None
+        """Made when it is asked for."""
 
     def clone(self) -> "TextFrame":
         return copy.copy(self)
 
     @property
-    def is_plain_ready(self) -> bool:
-        """Whether a plain piece of data would change nothing here."""
-        return self.is_begun and not self._is_blank_line
+    def plain(self) -> Plain | None:
+        """Tests for pieces of data that are text of it, once it has begun."""
+        if self._plain is None and self.is_begun:
+            plan = self.plan
+            self._plain = text_plain(plan.marks.marks, plan.leads, plan.lead_size)
+        return self._plain if self.is_begun else None
+
+    @property
+    def watches_lines(self) -> bool:
+        """Whether `note_line` has to be told of every text."""
+        return bool(self.plan.line_starts)
 
     # ------------------------------------------------------------------------------------- read
 
@@ -142,10 +154,11 @@ class TextFrame:
                 tape.note(self.late, message, start, start)
             tape.begin_text(self.kind)
         if self.plan.line_starts:
-            self._note_line(bytes(data[start:end]))
+            self.note_line(bytes(data[start:end]))
         tape.say(self.kind, data, end)
 
-    def _note_line(self, text: bytes) -> None:
+    def note_line(self, text: bytes) -> None:
+        """More text: whether its last line is blank so far."""
         line = text[text.rfind(b"\n") + 1 :]
         blank = not line.strip(b" \t")
         self._is_blank_line = blank and (self._is_blank_line or len(line) < len(text))

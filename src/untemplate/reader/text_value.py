@@ -18,11 +18,10 @@ from functools import lru_cache
 
 from untemplate.reader.escapes import json_escaped
 from untemplate.reader.follow import MORE, NO, Follow
-from untemplate.reader.frame import Plain
 from untemplate.reader.kinds import MOST_GUESSED, Kinds, may_be, read_typed
+from untemplate.reader.plain import Plain, text_plain
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import (
-    UTF8,
     Data,
     common_suffix,
     decoded,
@@ -49,20 +48,10 @@ class TextPlan:
 
 
 @lru_cache(maxsize=256)
-def _plain(special: bytes, leads: bytes) -> Plain:
-    """Pieces without special bytes that don't end in white space of a closer."""
-    inner = b"[%s]" % re.escape(bytes(b for b in _TEXT_BYTES if b not in special))
-    last = b"(?<![%s])" % re.escape(leads) if leads else b""
-    pattern = rb"(?:%s++|%s)++%s" % (inner, UTF8, last)
-    return Plain(re.compile(pattern).fullmatch, is_raw=True)
-
-
-@lru_cache(maxsize=256)
 def _escape_pattern(written: tuple[bytes, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(w.decode()) for w in written))
 
 
-_TEXT_BYTES = bytes((*range(32, 127), 9, 10))
 _SKIP, _TEXT, _CLOSER = range(3)
 
 
@@ -76,6 +65,7 @@ class TextValue:
         "_is_wrong",
         "_kept",
         "_kinds",
+        "_plain",
         "_plan",
         "_skip",
         "_space",
@@ -108,6 +98,8 @@ class TextValue:
         """White space read behind the closer."""
         self._is_wrong = False
         """Whether bytes that are not UTF-8 have been reported."""
+        self._plain: Plain | None = None
+        """Made when it is asked for."""
         self.cursor: object = None
         """Where its text begins, for `Sink.argument`."""
         self.has_begun = False
@@ -134,9 +126,14 @@ class TextValue:
     def plain(self) -> Plain | None:
         if not self._is_raw or self._state != _TEXT:
             return None
-        plan = self._plan
-        special = {plan.closer[0], *(e[0] for e in plan.escapes)}
-        return _plain(bytes(sorted(special)), plan.lead)
+        if self._plain is None:
+            plan = self._plan
+            others = bytes(sorted({e[0] for e in plan.escapes}))
+            leads = bytes(sorted(set(plan.lead)))
+            self._plain = text_plain(
+                (plan.closer,), leads, len(plan.lead), others=others, told=json_escaped
+            )
+        return self._plain
 
     # ------------------------------------------------------------------------------------- read
 

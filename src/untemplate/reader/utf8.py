@@ -8,6 +8,7 @@ import re
 __all__ = [
     "SPACE",
     "UTF8",
+    "UTF8_BEGUN",
     "Data",
     "common_suffix",
     "decoded",
@@ -25,6 +26,8 @@ UTF8 = (
     rb"|\xed[\x80-\x9f][\x80-\xbf]|[\xf1-\xf3][\x80-\xbf]{3}|\xf0[\x90-\xbf][\x80-\xbf]{2}"
 )
 """An expression for one character that is not ASCII."""
+UTF8_BEGUN = rb"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?+|[\xf0-\xf4][\x80-\xbf]{0,2}+"
+"""The beginning of one whose last byte is not there yet."""
 SPACE = b" \t\r\n"
 _SPACES = re.compile(rb"[ \t\r\n]+")
 
