@@ -102,6 +102,7 @@ class KeySpace:
         self.product = Product({self: self.tree, **atoms})
         self._classes: list[tuple[bool, ...]] = [] if tests else [()]
         self._found: tuple[tuple[int, int], ...] | None = None
+        self._keys: dict[int, int] = {}
 
     @property
     def is_plain(self) -> bool:
@@ -121,6 +122,11 @@ class KeySpace:
 
     def key_at(self, state: int) -> int:
         """The number of the name, or of the class, of a key that ends here."""
+        if state not in self._keys:
+            self._keys[state] = self._key_at(state)
+        return self._keys[state]
+
+    def _key_at(self, state: int) -> int:
         name = self.tree.name(self.product.parts(state)[0])
         if name is not None:
             return name

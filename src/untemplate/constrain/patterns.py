@@ -8,6 +8,7 @@ start is one of the places after every character; once a match is found, any end
 Look-ahead at the beginning is taken apart before: `^(?!a)b` is `^b` and not `^a`.
 """
 
+from bisect import bisect_right
 from collections.abc import Hashable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -46,8 +47,12 @@ def automaton_of(atom: Hashable) -> Automaton:
 
 
 class _Char(NamedTuple):
-    ranges: Ranges
+    borders: tuple[int, ...]
+    """First code points inside and outside of the ranges by turns."""
     to: int
+
+    def takes(self, code: int) -> bool:
+        return bool(bisect_right(self.borders, code) & 1)
 
 
 class _Split(NamedTuple):
@@ -96,6 +101,8 @@ class PatternAutomaton:
         first = _State(frozenset((self._start,)), is_start=True)
         self._states: list[_State | None] = [first, None]
         self._numbers = {first: 0}
+        self._known: dict[_State, int] = {}
+        """Numbers by places as they were reached, before what can't matter is left out."""
 
     # ------------------------------------------------------------------------------------ program
 
@@ -107,7 +114,8 @@ class PatternAutomaton:
         """Where the program for a tree begins that goes on at `to`."""
         match tree:
             case Set(ranges):
-                return self._add(_Char(ranges, to))
+                borders = tuple(c for low, high in ranges for c in (low, high + 1))
+                return self._add(_Char(borders, to))
             case Cat(parts):
                 for part in reversed(parts):
                     to = self._compile(part, to)
@@ -192,7 +200,7 @@ class PatternAutomaton:
             cuts = {0, LAST + 1}
         else:
             steps = [s for s in map(self._program.__getitem__, places) if isinstance(s, _Char)]
-            cuts = {0, LAST + 1, *(c for s in steps for a, b in s.ranges for c in (a, b + 1))}
+            cuts = {0, LAST + 1, *(c for s in steps for c in s.borders)}
         if is_word is not None:
             cuts |= {c for a, b in _WORD for c in (a, b + 1)}
         return tuple(self._joined(sorted(cuts), places, is_word))
@@ -217,9 +225,13 @@ class PatternAutomaton:
         found = {self._start}
         for place in places:
             step = self._program[place]
-            if isinstance(step, _Char) and any(a <= code <= b for a, b in step.ranges):
+            if isinstance(step, _Char) and step.takes(code):
                 found.add(step.to)
-        return self._number(_State(frozenset(found), is_word=is_word))
+        state = _State(frozenset(found), is_word=is_word)
+        number = self._known.get(state)
+        if number is None:
+            number = self._known[state] = self._number(state)
+        return number
 
     def _number(self, state: _State) -> int:
         if not self._has_borders:

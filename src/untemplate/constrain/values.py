@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from untemplate.constrain.arrays import ArrayMachine
-from untemplate.constrain.letters import JSON, PYTHON
+from untemplate.constrain.letters import JSON, PYTHON, Quote
 from untemplate.constrain.numbers import NumberMachine
 from untemplate.constrain.objects import ObjectMachine
 from untemplate.constrain.relax import children_of, is_known_leaf, relax
@@ -69,6 +69,8 @@ class Values:
         self._is_cyclic = False
         self._outcomes: dict[Goal, tuple[Outcome, ...]] = {}
         self._known: dict[Schema, bool] = {}
+        self._numbers: dict[Verdicts, NumberMachine] = {}
+        self._strings: dict[tuple[Verdicts, int], QuotedString] = {}
 
     def kinds(self, goal: Goal) -> "Kinds":
         found = self._kinds.get(goal)
@@ -79,6 +81,19 @@ class Values:
     def begin(self, goal: Goal, *, space: bool = True) -> State:
         """Before a value."""
         return Begin(self.kinds(goal), space and not self.is_exact)
+
+    def numbers(self, verdicts: Verdicts) -> NumberMachine:
+        """The numbers that end as they are asked to; what is asked alike shares its states."""
+        if verdicts not in self._numbers:
+            self._numbers[verdicts] = NumberMachine(verdicts)
+        return self._numbers[verdicts]
+
+    def strings(self, verdicts: Verdicts, quote: Quote) -> QuotedString:
+        """The same of strings in one kind of quotes."""
+        key = (verdicts, quote.byte)
+        if key not in self._strings:
+            self._strings[key] = QuotedString(verdicts, quote)
+        return self._strings[key]
 
     @property
     def is_solving(self) -> bool:
@@ -196,7 +211,7 @@ class Kinds:
     @cached_property
     def number(self) -> NumberMachine | None:
         verdicts = self._verdicts(3)
-        return None if verdicts is None else NumberMachine(verdicts)
+        return None if verdicts is None else self.values.numbers(verdicts)
 
     @cached_property
     def strings(self) -> tuple[QuotedString, ...]:
@@ -204,7 +219,7 @@ class Kinds:
         verdicts = self._verdicts(4)
         if verdicts is None:
             return ()
-        found = (QuotedString(verdicts, quote) for quote in self.values.letters.quotes)
+        found = (self.values.strings(verdicts, q) for q in self.values.letters.quotes)
         return tuple(machine for machine in found if machine.shortest() is not None)
 
     @cached_property

@@ -25,7 +25,10 @@ __all__ = ["DEAD", "LAST", "Automaton", "Counter", "Members", "Product", "Span",
 
 LAST = 0x10FFFF
 _MOST_STEADY = 16
-"""A machine with more states than this is not looked at whole."""
+"""A machine with more states than this is not asked whether it is steady."""
+_SEARCHED = 2_000
+"""After so many steps of single searches all states are looked at together, if they are few."""
+_MOST_TOGETHER = 20_000
 DEAD = -1
 Span = tuple[int, int, int]
 """First and last code point, and the state that they lead to."""
@@ -196,6 +199,7 @@ class Words:
         self._exits: dict[int, Exit | None] = {}
         self._costs: dict[int, int | None] = {}
         self._steps = most_steps
+        self._searched = 0
 
     @property
     def is_free(self) -> bool:
@@ -236,9 +240,41 @@ class Words:
 
     def cost(self, state: int) -> int | None:
         """Fewest bytes until the string may end, and of what follows; None: it can't end."""
+        if state not in self._costs and self._searched > _SEARCHED:
+            self._searched = -self._steps
+            self._search_together()
         if state not in self._costs:
             self._search(state)
         return self._costs[state]
+
+    def _search_together(self) -> None:
+        """The costs of all states, backwards from the ends, where they are not too many.
+
+        Single searches find them one by one, each through much the same states; O(states) here.
+        """
+        sources: dict[int, list[tuple[int, int]]] = {0: []}
+        heap: list[tuple[int, int]] = []
+        pending = [0]
+        while pending:
+            state = pending.pop()
+            if (found := self.exit(state)) is not None:
+                heap.append((found.cost, state))
+            for low, high, target in self._product.spans(state):
+                if target not in sources:
+                    if len(sources) == _MOST_TOGETHER:
+                        return
+                    sources[target] = []
+                    pending.append(target)
+                sources[target].append((self._cost_of_span(low, high), state))
+        heapq.heapify(heap)
+        costs: dict[int, int | None] = dict.fromkeys(sources)
+        while heap:
+            cost, state = heapq.heappop(heap)
+            if costs[state] is None:
+                costs[state] = cost
+                for weight, source in sources[state]:
+                    heapq.heappush(heap, (cost + weight, source))
+        self._costs.update(costs)
 
     def _search(self, start: int) -> None:
         """Dijkstra from one state to the nearest end; what lies on the way is known then too."""
@@ -253,6 +289,7 @@ class Words:
                 continue
             done.add(state)
             self._steps -= 1
+            self._searched += 1
             if self._steps < 0:
                 raise LimitError("a string keyword needs too many steps")
             is_known = state in self._costs
