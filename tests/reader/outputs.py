@@ -1,6 +1,6 @@
 """Outputs that a dialect's model may write, drawn by a walk through the dialect's graph.
 
-    output = draw(dialect, rng)      # Output(prompt=0, data=b'Sure.\\n<tool_call>…', calls=[...])
+output = draw(dialect, rng)      # Output(prompt=0, data=b'Sure.\\n<tool_call>…', calls=[...])
 """
 
 import json
@@ -32,7 +32,14 @@ ARGUMENTS = {
     "e": ["red"],
 }
 """Values for the parameters of `feeding.TOOLS`."""
-TEXTS = ["Sure.", "Let me\n\nlook: é <x> {y}", "0", "日本語 🦀", "a < b and c > d", "```py\nx = [1]\n```"]
+TEXTS = [
+    "Sure.",
+    "Let me\n\nlook: é <x> {y}",
+    "0",
+    "日本語 🦀",
+    "a < b and c > d",
+    "```py\nx = [1]\n```",
+]
 
 
 @dataclass

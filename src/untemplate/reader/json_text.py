@@ -16,6 +16,7 @@ second one is kept out. Anything else ends the reading with `bad`.
 
 import json
 import re
+import string
 from typing import cast
 
 from untemplate.reader.chain import Chain, joined
@@ -24,7 +25,7 @@ from untemplate.reader.follow import MORE, NO, YES, Follow
 from untemplate.reader.keys import Keys
 from untemplate.reader.plain import ESCAPE, Plain, quoted_plain
 from untemplate.reader.sink import Note, Sink
-from untemplate.reader.utf8 import Data, decoded, past_space, pointer_token, whole_characters
+from untemplate.reader.utf8 import SPACE, Data, decoded, past_space, pointer_token, whole_characters
 
 __all__ = ["MOST_DEPTH", "JsonFrame"]
 
@@ -52,12 +53,16 @@ _RUN = {
     0x22: re.compile(rb'(?:[^"\\\x00-\x1f]++|' + ESCAPE + rb")++"),
     0x27: re.compile(rb"[^'\"\\\x00-\x1f]++"),
 }
+_PLAIN = {quote: quoted_plain(quote) for quote in _RUN}
 _TOKEN = {
     _NUMBER: re.compile(rb"[0-9+\-.eE]+"),
     _WORD: re.compile(rb"[A-Za-z]+"),
     _KEY_WORD: re.compile(rb"[A-Za-z0-9_$.\-]+"),
 }
 _NUMBER_WHOLE = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
+_LETTERS = string.ascii_letters.encode()
+_KEY_BEGINS = _LETTERS + b"_$"
+_CLOSES = {0x7B: "}", 0x5B: "]", 0x28: ")"}
 _WORDS = {b"true": "true", b"false": "false", b"null": "null"}
 _PYTHON_WORDS = {b"True": "true", b"False": "false", b"None": "null"}
 
@@ -65,18 +70,15 @@ _PYTHON_WORDS = {b"True": "true", b"False": "false", b"None": "null"}
 class _Open:
     """An array or object that has not ended."""
 
-    __slots__ = ("close", "items", "key", "keys")
+    __slots__ = ("close", "is_object", "items", "key", "keys")
 
     def __init__(self, close: str) -> None:
         self.close = close
         """The bracket that the model has to write."""
+        self.is_object = close == "}"
         self.key = ""
         self.keys = Keys()
         self.items = 0
-
-    @property
-    def is_object(self) -> bool:
-        return self.close == "}"
 
     def clone(self) -> "_Open":
         other = _Open(self.close)
@@ -200,7 +202,7 @@ class JsonFrame:
     def plain(self) -> Plain | None:
         """Tests for pieces of data that are text of the open string and nothing else."""
         if self._state == _STRING and self._muted < 0 and self.bad is None:
-            return quoted_plain(self._quote)
+            return _PLAIN[self._quote]
         return None
 
     # ------------------------------------------------------------------------------------- read
@@ -222,12 +224,13 @@ class JsonFrame:
             elif state in (_NUMBER, _WORD, _KEY_WORD):
                 at = self._read_token(data, at, sink)
             else:
-                after = past_space(data, at)
-                if after > at:
+                byte = data[at]
+                if byte in SPACE:
+                    after = past_space(data, at)
                     self._hold(bytes(data[at:after]).decode())
                     at = after
-                    continue
-                at = self._read_structure(data[at], at, sink)
+                else:
+                    at = self._read_structure(byte, at, sink)
         self._tell(sink)
         if self._muted >= 0:
             sink.lost(at)
@@ -242,56 +245,55 @@ class JsonFrame:
     # ------------------------------------------------------------------------------- structure
 
     def _read_structure(self, byte: int, at: int, sink: Sink) -> int:
-        state, character = self._state, chr(byte)
+        state = self._state
         if state in (_VALUE, _FIRST_ITEM):
             return self._begin_value(byte, at, sink)
         if state in (_FIRST_KEY, _KEY):
-            if character in "\"'":
+            if byte in b"\"'":
                 self._begin_string(byte, _KEY_STRING, at, sink)
-            elif character == "}":
-                return self._close(character, at, sink, trailing=state == _KEY)
-            elif (character.isalpha() and byte < 0x80) or character in "_$":
+            elif byte == 0x7D:
+                return self._close("}", at, sink, trailing=state == _KEY)
+            elif byte in _KEY_BEGINS:
                 self._state = _KEY_WORD
                 return at
             else:
-                return self._fail(at, f"a key was expected, not {character!r}")
+                return self._fail(at, f"a key was expected, not {chr(byte)!r}")
         elif state == _COLON:
-            if character != ":":
-                return self._fail(at, f"a colon was expected, not {character!r}")
+            if byte != 0x3A:
+                return self._fail(at, f"a colon was expected, not {chr(byte)!r}")
             self._hold(":")
             self._state = _VALUE
-        elif character == ",":
+        elif byte == 0x2C:
             self._hold(",")
             self._state = _KEY if self._stack[-1].is_object else _VALUE
-        elif character in "}])":
-            return self._close(character, at, sink, trailing=False)
+        elif byte in b"}])":
+            return self._close(chr(byte), at, sink, trailing=False)
         else:
-            return self._fail(at, f"a comma or an end was expected, not {character!r}")
+            return self._fail(at, f"a comma or an end was expected, not {chr(byte)!r}")
         return at + 1
 
     def _begin_value(self, byte: int, at: int, sink: Sink) -> int:
-        character = chr(byte)
-        if character in "\"'":
+        if byte in b"\"'":
             self._begin(at, sink)
             self._begin_string(byte, _STRING, at, sink)
             self._put('"', at + 1)
-        elif character in "{[" or (character == "(" and self._python):
+        elif byte in b"-0123456789":
+            self._state = _NUMBER
+            return at
+        elif byte in b"{[" or (byte == 0x28 and self._python):
             if len(self._stack) >= MOST_DEPTH:
                 return self._fail(at, f"nested more than {MOST_DEPTH} deep", "too_deep")
             self._begin(at, sink)
-            self._put("{" if character == "{" else "[", at + 1)
-            self._stack.append(_Open({"{": "}", "[": "]", "(": ")"}[character]))
-            self._state = _FIRST_KEY if character == "{" else _FIRST_ITEM
-        elif character in "])" and self._stack and not self._stack[-1].is_object:
-            return self._close(character, at, sink, trailing=self._state == _VALUE)
-        elif character in "-0123456789":
-            self._state = _NUMBER
-            return at
-        elif character.isalpha() and byte < 0x80:
+            self._put("{" if byte == 0x7B else "[", at + 1)
+            self._stack.append(_Open(_CLOSES[byte]))
+            self._state = _FIRST_KEY if byte == 0x7B else _FIRST_ITEM
+        elif byte in b"])" and self._stack and not self._stack[-1].is_object:
+            return self._close(chr(byte), at, sink, trailing=self._state == _VALUE)
+        elif byte in _LETTERS:
             self._state = _WORD
             return at
         else:
-            return self._fail(at, f"a value was expected, not {character!r}")
+            return self._fail(at, f"a value was expected, not {chr(byte)!r}")
         return at + 1
 
     def _close(self, character: str, at: int, sink: Sink, *, trailing: bool) -> int:

@@ -117,29 +117,30 @@ class Machine:
 
     # --------------------------------------------------------------------------------------- run
 
-    @property
-    def settled(self) -> int:
-        """Absolute position up to which the data is not needed any more."""
+    def run(self, data: Data) -> int:
+        """Read on; gives how many bytes at the beginning of the data are not needed any more."""
+        self._run(data, "")
         tape = self.tape
-        return min(self.at, tape.deferred_from if tape.is_deferring else tape.told)
+        settled = min(self.at, tape.deferred_from if tape.is_deferring else tape.told)
+        used, tape.base = settled - tape.base, settled
+        return used
 
-    def run(self, data: Data, why: Why = "") -> None:
+    def _run(self, data: Data, why: Why) -> None:
         """Read on, as far as can be decided."""
-        at = self.at - self.tape.base
+        tape = self.tape
+        at = self.at - tape.base
         self._waits = False
         call = self._call
         frame = call.open_arguments if call is not None and self.place == "call" else None
         if frame is not None:  # where most of a stream is: no need to go through everything
-            at = frame.read(data, at, self.tape, final=why == "end")
-            if not frame.is_done and frame.bad is None:
-                self.at = self.tape.base + at
-                return
-        while True:
-            before, place = at, (self.place, self._rule)
-            at = self._advance(data, at, why)
-            if self._waits or (at == before and place == (self.place, self._rule)):
-                break
-        self.at = self.tape.base + at
+            at = frame.read(data, at, tape, final=why == "end")
+        if frame is None or frame.is_done or frame.bad is not None:
+            while True:
+                before, place = at, (self.place, self._rule)
+                at = self._advance(data, at, why)
+                if self._waits or (at == before and place == (self.place, self._rule)):
+                    break
+        self.at = tape.base + at
 
     def tell_plain(self, data: bytes, told: "Callable[[str], str] | None") -> Event:
         """Tells a piece of data that `plain` has passed. O(len(data))."""
@@ -472,11 +473,11 @@ class Machine:
 
     def finish(self, data: Data, why: Why) -> End:
         """Ends what is open. How the turn stands comes from the place, not from the reason."""
-        self.run(data, why)
+        self._run(data, why)
         while self.place == "call" and self._call is not None and self._call.record is None:
             at = self._finish_tentative(self._call, data, why)
             self.at = self.tape.base + at
-            self.run(data, why)
+            self._run(data, why)
         at = self.at - self.tape.base
         end: End = "complete"
         if self.place == "call" and self._call is not None:

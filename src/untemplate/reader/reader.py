@@ -25,10 +25,10 @@ from untemplate.reader.live import LiveTurn
 from untemplate.reader.machine import Machine
 from untemplate.reader.plan import Plans, plan_of
 from untemplate.reader.tape import Tape
-from untemplate.reader.utf8 import Data
 
 if TYPE_CHECKING:
     from untemplate.reader.plain import Plain
+    from untemplate.reader.utf8 import Data
 
 __all__ = ["OnArgument", "Reader", "Snapshot"]
 
@@ -98,13 +98,19 @@ class Reader:
             if found := plain.cut(left + data):
                 told, self._left = found[1], found.string[found.end(1) :]
                 return [machine.tell_plain(told, plain.told)] if told else []
+        waiting: Data = data
         if left:
-            if isinstance(left, bytes):
-                left = bytearray(left)
-            left += data
-            self._run(left)
+            waiting = left if isinstance(left, bytearray) else bytearray(left)
+            waiting += data
+        used = machine.run(waiting)
+        if used == len(waiting):
+            self._left = b""
+        elif isinstance(waiting, bytearray):
+            del waiting[:used]
+            self._left = waiting
         else:
-            self._run(data)
+            self._left = waiting[used:]
+        self._plain = machine.plain
         return self._taken()
 
     def finish(self, reason: FinishReason = "stop") -> Message:
@@ -145,20 +151,6 @@ class Reader:
     def _choice_is_unmet(self, reason: FinishReason) -> bool:
         required = self.grammar.choice.mode == "required"
         return required and reason in _ENDED and not self._machine.tape.record.calls_begun
-
-    def _run(self, data: Data) -> None:
-        machine = self._machine
-        machine.run(data)
-        drop = machine.settled - machine.tape.base
-        machine.tape.base += drop
-        if drop == len(data):
-            self._left = b""
-        elif isinstance(data, bytearray):
-            del data[:drop]
-            self._left = data
-        else:
-            self._left = data[drop:]
-        self._plain = machine.plain
 
     def _taken(self) -> list[Event]:
         events = self._machine.tape.take()
