@@ -91,6 +91,8 @@ class Diagnostic:
     """Stable name, listed in docs/diagnostics.md."""
     span: Span
     message: str
+    count: int = 1
+    """How many it stands for; the span goes from the first of them to the last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,4 +175,4 @@ class LiveTurn:
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        return listed(self._source().tape.record.diagnostics)
+        return self._source().tape.record.diagnostics()

@@ -128,6 +128,7 @@ class Reader:
             if self._choice_is_unmet(reason):
                 told = machine.tape.told - machine.tape.base
                 machine.tape.note("missing_call", "a call was required", told, told)
+            machine.tape.end()
         return self._machine.tape.record.message(self._end, reason)
 
     def finish_events(self) -> list[Event]:

@@ -8,6 +8,7 @@ import copy
 import hashlib
 import string
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from untemplate.message import (
     JSON,
@@ -23,8 +24,10 @@ from untemplate.message import (
 )
 from untemplate.reader.chain import Chain, Pieces, listed
 
-__all__ = ["CallRecord", "Record", "call_id"]
+__all__ = ["MOST_ALIKE", "CallRecord", "Record", "call_id"]
 
+MOST_ALIKE = 16
+"""Diagnostics of one code, outside of calls, that are told one by one."""
 _BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 
@@ -89,11 +92,13 @@ class Record:
     """The turn so far."""
 
     __slots__ = (
+        "_alike",
+        "_diagnostics",
+        "_merged",
         "call",
         "calls",
         "calls_begun",
         "closed",
-        "diagnostics",
         "kind",
         "pieces",
         "raw",
@@ -111,13 +116,18 @@ class Record:
         self.call: CallRecord | None = None
         """The call that is being received."""
         self.calls_begun = 0
-        self.diagnostics: Chain[Diagnostic] = None
+        self._diagnostics: Chain[Diagnostic] = None
+        self._alike: dict[str, int] = {}
+        """How many of a code were met outside of calls."""
+        self._merged: dict[str, Diagnostic] = {}
+        """The first one of a code that was not told, and what it stands for by now."""
         self.raw = Pieces(b"".join)
 
     def clone(self) -> "Record":
         """A copy; O(1) beside what came since the last one."""
         other = copy.copy(self)
         other.pieces, other.raw = self.pieces.clone(), self.raw.clone()
+        other._alike, other._merged = dict(self._alike), dict(self._merged)  # noqa: SLF001
         if self.call is not None:
             other.call = copy.copy(self.call)
             other.call.pieces = self.call.pieces.clone()
@@ -153,6 +163,36 @@ class Record:
         self.calls = (self.calls, self.call.finished())
         self.call = None
 
+    def note(self, diagnostic: Diagnostic) -> bool:
+        """Puts a diagnostic down; gives whether it is to be told.
+
+        Those inside calls are all kept: what is done with a call depends on them. Of those outside,
+        as many as a model writes stray markers, the first of a code are kept one by one, and all
+        others of it as one that counts them.
+        """
+        code = diagnostic.code
+        if self.call is None:
+            self._alike[code] = alike = self._alike.get(code, 0) + 1
+            if alike > MOST_ALIKE + 1:
+                old = self._merged[code]
+                span = old.span[0], diagnostic.span[1]
+                self._merged[code] = Diagnostic(code, span, old.message, old.count + 1)
+                return False
+            if alike > MOST_ALIKE:
+                self._merged[code] = diagnostic
+                return False
+        self._diagnostics = (self._diagnostics, diagnostic)
+        return True
+
+    def merged(self) -> list[Diagnostic]:
+        """Diagnostics that were not told one by one."""
+        return [
+            replace(d, message=f"{d.message} ({d.count} times more)") for d in self._merged.values()
+        ]
+
+    def diagnostics(self) -> list[Diagnostic]:
+        return [*listed(self._diagnostics), *self.merged()]
+
     def blocks(self) -> list[Block]:
         open_ = [Block(self.kind, self.pieces.whole())] if self.kind is not None else []
         return [*listed(self.closed), *open_]
@@ -169,7 +209,7 @@ class Record:
             reasoning_content=_text(blocks, "reasoning"),
             tool_calls=tuple(calls),
             blocks=tuple(blocks),
-            diagnostics=tuple(listed(self.diagnostics)),
+            diagnostics=tuple(self.diagnostics()),
             end=end,
             finish_reason="tool_calls" if complete and reason == "stop" else reason,
             raw=self.raw.whole().decode("utf-8", "replace"),

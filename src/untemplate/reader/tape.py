@@ -178,7 +178,7 @@ class Tape:
         if isinstance(event, ArgumentEnd):
             self._complete(event)
         elif isinstance(event, Diagnosed):
-            self.record.diagnostics = (self.record.diagnostics, event.diagnostic)
+            self.record.note(event.diagnostic)
 
     def _complete(self, argument: ArgumentEnd) -> None:
         call = self.record.call
@@ -259,6 +259,9 @@ class Tape:
         """Something was not as the grammar says."""
         self._is_mistyped = self._is_mistyped or code == "wrong_type"
         diagnostic = Diagnostic(code, (self.base + start, self.base + end), message)
-        self._emit(Diagnosed(diagnostic))
-        if not self.is_deferring:
-            self.record.diagnostics = (self.record.diagnostics, diagnostic)
+        if self.is_deferring or self.record.note(diagnostic):
+            self._emit(Diagnosed(diagnostic))
+
+    def end(self) -> None:
+        """The turn has ended: what was merged is told."""
+        self.events += map(Diagnosed, self.record.merged())
