@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from untemplate.cli.inputs import FILE, PLACE, Request, load_request
-from untemplate.dialect import Before, Field
+from untemplate.dialect import Before, Field, Frame, History
 from untemplate.errors import RequestError
 from untemplate.inference.text import common_prefix
 from untemplate.turn import ChatTemplate, Turn
@@ -62,35 +62,40 @@ def _answer(template: ChatTemplate, request: Request, now: datetime) -> str:
         template.render(r.messages, r.tools, now=now, variables=r.variables)
         for r in (request, asked)
     )
-    if whole.startswith(turn.prompt):
-        return whole[len(turn.prompt) :]
-    prompts = [before + p.text for p in template.dialect.prompts]
-    fitting = [len(p) for p in prompts if whole.startswith(p)]
-    if fitting:
-        return whole[max(fitting) :]
-    return _led_in(turn, request, whole, len(common_prefix(whole, before)))
-
-
-def _led_in(turn: Turn, request: Request, whole: str, start: int) -> str:
-    """The answer, where history does not go on from the prompt.
-
-    The prompt opens reasoning, say, which history leaves out: what leads from the prompt to the
-    first part of the answer is written instead of the header that history has.
-    """
-    history = turn.dialect.place(_place(request))
-    frames = {f.has: f for f in history.frames} if history else {}
-    has = _fields(request)
-    frame = frames.get(has) or frames.get(tuple(f for f in has if f != "reasoning"))
-    if history and frame and frame.parts:
-        head = history.header + frame.literals[0]
+    history = template.dialect.place(_place(request))
+    frame = _frame(history, request) if history else None
+    block = frame.parts[0].block if frame and frame.parts else ""
+    others = sorted((before + p.text for p in template.dialect.prompts), key=len, reverse=True)
+    whole = whole.removesuffix(history.after if history else "")
+    for prompt in (turn.prompt, *others):
+        text = whole[len(prompt) :]
+        if whole.startswith(prompt) and (not block or _leads(turn, block, text)):
+            return text
+    if history and frame:
+        head = history.header + (frame.literals[0] if block else "")
+        start = len(common_prefix(whole, before))
         at = whole.rfind(head, 0, start + len(head))
         if at >= 0:
-            text = whole[at + len(head) :].removesuffix(history.after)
-            return _lead(turn, frame.parts[0].block) + text
+            # History does not go on from the prompt: the prompt opens reasoning, say, which history
+            # leaves out. So the model's way to the first part stands in for the header.
+            ways = _ways(turn, block or "content")
+            return next(iter(ways), "") + whole[at + len(head) :]
     raise RequestError(
         "it can't be told where the template begins to write this message",
         place=f"messages[{len(request.messages) - 1}]",
     )
+
+
+def _frame(history: History, request: Request) -> Frame | None:
+    """How history writes a message with these fields; reasoning may be dropped."""
+    has = _fields(request)
+    calls = request.messages[-1].get("tool_calls")
+    count = len(calls) if isinstance(calls, list) else 0
+    for wanted in (has, tuple(f for f in has if f != "reasoning")):
+        frames = [f for f in history.frames if f.has == wanted and f.calls in (None, count)]
+        if frames:
+            return max(frames, key=lambda f: f.calls is not None)
+    return None
 
 
 def _fields(request: Request) -> tuple[Field, ...]:
@@ -110,8 +115,8 @@ def _place(request: Request) -> Before:
     return "user" if users < 2 else "later user"
 
 
-def _lead(turn: Turn, block: str) -> str:
-    """What the model writes after the prompt to get to a block."""
+def _ways(turn: Turn, block: str) -> list[str]:
+    """What the model may write after the prompt to get to a block, the shortest way first."""
     openings = turn.grammar.prompt.openings
     direct = [o.literal for o in openings if o.block == block]
     around = [
@@ -120,4 +125,10 @@ def _lead(turn: Turn, block: str) -> str:
         for e in turn.dialect.edges_from(o.block)
         if e.target == block
     ]
-    return next(iter(direct + around), "")
+    return direct + around
+
+
+def _leads(turn: Turn, block: str, text: str) -> bool:
+    """Whether the text behind the prompt begins with a way to the block, whatever its space."""
+    begun = "".join(text.split())
+    return any(begun.startswith("".join(way.split())) for way in _ways(turn, block))

@@ -22,7 +22,7 @@ follows the value but the end; its strings hold no marker, since readers take co
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
@@ -93,12 +93,19 @@ class Grammar:
     def unrestricted(self) -> "Grammar":
         """The same grammar as if any tool might be called any number of times, declared or not.
 
-        Its content is free text, whatever the schema of the response.
+        Its content is free text, whatever the schema of the response. What only history writes
+        between two blocks is read too.
         """
         if self.choice is _ANYTHING:
             return self
+        history = self.dialect.place(self.prompt.before)
+        more = history.edges if history is not None else ()
         return build_grammar(
-            self.dialect, self.tools, _ANYTHING, prompt=self.prompt, options=self.options
+            replace(self.dialect, edges=(*self.dialect.edges, *more)) if more else self.dialect,
+            self.tools,
+            _ANYTHING,
+            prompt=self.prompt,
+            options=self.options,
         )
 
     def gbnf(self) -> "Export":

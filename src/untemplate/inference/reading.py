@@ -30,7 +30,7 @@ class HistoryReader:
     @classmethod
     def of(cls, dialect: Dialect, history: History, tools: Sequence[Tool]) -> "HistoryReader":
         blocks = {**dialect.blocks, **dialect.written}
-        known = replace(dialect, blocks=blocks, edges=(*dialect.edges, *history.edges))
+        known = replace(dialect, blocks=blocks)
         grammars = (
             build_grammar(
                 known,

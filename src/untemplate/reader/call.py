@@ -333,6 +333,9 @@ class CallFrame:
             self._begin_arguments(data, first, tape)
             if self.arguments is None:
                 return at
+            if self.plan.group is None:  # space is of no notation, so it is not of the arguments
+                tape.part("space", first)
+                at = first
         at = self.arguments.read(data, at, tape, final=final)
         if self.arguments.bad is not None:
             self._give_up(self.arguments.bad)

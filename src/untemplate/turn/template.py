@@ -11,6 +11,7 @@ knows none (`polyfill`), the messages are brought into the form that the templat
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -171,7 +172,6 @@ class ChatTemplate:
         described = () if tool_choice.mode == "none" else tuple(tools if shown is None else shown)
         compiled, prepared = self._prepared(messages, described)
         variables = variables or {}
-        given: dict[str, Any] = {**self.analysis.capabilities.variables, **variables}
 
         def render(control: Collection[str], tools: _Shown) -> MarkedPrompt:
             return render_marked(
@@ -181,7 +181,7 @@ class ChatTemplate:
                 control,
                 add_generation_prompt=add_generation_prompt,
                 now=now,
-                **given,
+                **self._variables(variables, tools),
             )
 
         marked, taken, changes = self._taken(lambda tools: render((), tools), described)
@@ -283,7 +283,6 @@ class ChatTemplate:
     ) -> str:
         """The text of a whole conversation, as the template writes it."""
         compiled, prepared = self._prepared(_checked(messages), tools)
-        given: dict[str, Any] = {**self.analysis.capabilities.variables, **(variables or {})}
 
         def render(tools: _Shown) -> str:
             return compiled.render(
@@ -291,10 +290,16 @@ class ChatTemplate:
                 tools,
                 add_generation_prompt=add_generation_prompt,
                 now=now,
-                **given,
+                **self._variables(variables or {}, tools),
             )
 
         return self._taken(render, tools)[0]
+
+    def _variables(self, given: Mapping[str, JSON], tools: _Shown) -> dict[str, Any]:
+        """All that the template reads besides messages and tools."""
+        known = self.analysis.capabilities
+        text = {known.tools_text: json.dumps(tools or [])} if known.tools_text else {}
+        return {**known.variables, **text, **given}
 
     def _prepared(
         self, messages: Messages, tools: Sequence[Tool]
