@@ -69,3 +69,7 @@ def family(name: str) -> Dialect:
     source = (corpus_dir() / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
     template = CompiledTemplate(source, bos_token="<s>", eos_token="</s>")
     return analyse(template, messages=6).dialect
+
+
+FAMILIES = [n if n in SOME else pytest.param(n, marks=pytest.mark.laws) for n in names()]
+"""All names, for `parametrize`: `make laws` adds to what `make test` takes."""

@@ -4,9 +4,9 @@ output = draw(dialect, rng)      # Output(prompt=0, data=b'Sure.\\n<tool_call>â€
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from untemplate.dialect import END, CallBlock, write_calls
+from untemplate.dialect import END, CallBlock, Edge, write_calls
 from untemplate.message import ToolCall
 
 STRINGS = [
@@ -64,53 +64,79 @@ def call_id(block, number):
     return digits[: max(shape.least, 1)] if shape.least else digits[: shape.most]
 
 
+def call_blocks(dialect):
+    """Names of its blocks that are calls."""
+    return [n for n, b in dialect.blocks.items() if isinstance(b, CallBlock)]
+
+
 def write_call(dialect, name, values, number=0):
     """One call of tool `f` as the model writes it."""
     block = dialect.blocks[name]
     call = ToolCall(number, call_id(block, number), "f", json.dumps(values, ensure_ascii=False))
-    return write_calls(dialect_as_read(dialect), name, [call], number)
+    # History may write calls in a way of its own; a model writes them as `blocks` says.
+    return write_calls(replace(dialect, written={}), name, [call], number)
 
 
-def dialect_as_read(dialect):
-    """History may write calls in a way of its own; a model writes them as `blocks` says."""
-    from dataclasses import replace
+def draw(dialect, rng, *, calls=None, values=arguments):
+    """A turn with so many calls; None: up to three, or as many as the dialect writes."""
+    most = 3 if dialect.calls_max is None else dialect.calls_max
+    wanted = rng.randrange(min(most, 3) + 1) if calls is None else calls
+    while True:
+        output = _walk(dialect, rng, wanted, values)
+        if calls is None or len(output.calls) == calls:
+            return output
 
-    return replace(dialect, written={})
 
-
-def draw(dialect, rng, *, most_calls=3, stop=True, values=arguments):
-    """A turn; it ends at END, behind at most so many calls."""
-    number = rng.randrange(len(dialect.prompts))
-    prompt = dialect.prompts[number]
-    limit = most_calls if dialect.calls_max is None else min(most_calls, dialect.calls_max)
-    wanted = rng.randrange(limit + 1)
-    output = Output(number)
-    opening = rng.choice(prompt.openings)
+def _walk(dialect, rng, wanted, values):
+    """From an opening of a prompt to END."""
+    output = Output(rng.randrange(len(dialect.prompts)))
+    opening = rng.choice(dialect.prompts[output.prompt].openings)
     text, place = opening.literal, opening.block
     while place != END:
-        block = dialect.blocks[place]
-        if isinstance(block, CallBlock):
-            written = values(rng)
-            text += write_call(dialect, place, written, len(output.calls))
-            output.calls.append(written)
+        if isinstance(dialect.blocks[place], CallBlock):
+            output.calls.append(values(rng))
+            text += write_call(dialect, place, output.calls[-1], len(output.calls) - 1)
         else:
             text += rng.choice(TEXTS)
-        text, place = _step(dialect, rng, place, text, wanted - len(output.calls))
-    if stop and dialect.stops and rng.random() < 0.5:
-        text += rng.choice(dialect.stops[:1])
+        edge = _next_edge(dialect, rng, place, wanted - len(output.calls))
+        text, place = text + edge.literal, edge.target
+    if dialect.stops and rng.random() < 0.5:
+        text += dialect.stops[0]
     output.data = text.encode()
     return output
 
 
-def _step(dialect, rng, place, text, calls_left):
+def _next_edge(dialect, rng, place, calls_left):
+    """To a call as long as one is wanted, else to the end; now and then to another text."""
     edges = dialect.edges_from(place)
     calls = [e for e in edges if isinstance(dialect.blocks.get(e.target), CallBlock)]
     ends = [e for e in edges if e.target == END]
     others = [e for e in edges if e not in calls and e not in ends]
-    options = calls if calls_left > 0 and calls else ends or others
-    if others and rng.random() < 0.3 and len(text) < 2000:
-        options = others
-    if not options:
-        return text, END
-    edge = rng.choice(options)
-    return text + edge.literal, edge.target
+    if others and rng.random() < 0.3:
+        return rng.choice(others)
+    return rng.choice((calls if calls_left > 0 else ends) or ends or others or [Edge("", END, "")])
+
+
+def mutated(data, bits, rng):
+    """The data with some damage: pieces lost, doubled, moved, put in, or bytes changed."""
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 3, 5))):
+        start = rng.randrange(len(out) + 1)
+        end = min(len(out), start + rng.choice((1, 1, 2, 5, 12, 40)))
+        piece = bytes(out[start:end])
+        match rng.randrange(6):
+            case 0:
+                del out[start:end]
+            case 1:
+                out[start:start] = piece
+            case 2:
+                del out[start:end]
+                other = rng.randrange(len(out) + 1)
+                out[other:other] = piece
+            case 3:
+                out[start:start] = rng.choice(bits)
+            case 4:
+                out[start : start + 1] = bytes([rng.choice((0, 9, 10, 34, 39, 92, 128, 255, 60))])
+            case _:
+                out[start:end] = rng.choice(bits)
+    return bytes(out)

@@ -14,7 +14,7 @@ from untemplate.grammar.marks import is_distinctive
 from untemplate.message import JSON, Tool
 from untemplate.reader.envelope import EnvelopeFrame
 from untemplate.reader.events import PartKind
-from untemplate.reader.follow import MORE, NO, YES
+from untemplate.reader.follow import MORE, NO, YES, stands
 from untemplate.reader.frame import Frame
 from untemplate.reader.group import GroupFrame
 from untemplate.reader.json_text import JsonFrame
@@ -237,13 +237,13 @@ class CallFrame:
         verdict = self._turn_to_variant(data, first)
         if verdict != NO:
             return at if verdict == MORE else self._read_mark(self._mark(), data, at, tape)
-        following = self._next_marks()
-        if any(m.startswith(bytes(data[first : first + len(m)])) for m in following):
+        verdict = max((stands(m, data, first) for m in self._next_marks()), default=NO)
+        if verdict == NO:
+            return self._skip_header(mark, data, at, first, tape)
+        if verdict == YES:
             message = f"{mark.decode(errors='replace')!r} is missing"
             tape.note("missing_marker", message, first, first)
             self._step += 1
-        else:
-            return self._skip_header(mark, data, at, first, tape)
         return at
 
     def _mark(self) -> bytes:
@@ -257,11 +257,11 @@ class CallFrame:
         for other in self.found.way.variants:
             mark = other.steps[self._step]
             if other.steps[: self._step] == read and isinstance(mark, bytes):
-                rest = bytes(data[at : at + len(mark)])
-                if rest == mark:
+                verdict = stands(mark, data, at)
+                if verdict == YES:
                     self.plan = other
                     return YES
-                best = MORE if mark.startswith(rest) else best
+                best = max(best, verdict)
         return best
 
     def _skip_header(self, mark: bytes, data: Data, at: int, first: int, tape: Tape) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from untemplate.reader.utf8 import Data, past_space
 
-__all__ = ["KEY", "MORE", "NO", "YES", "Follow"]
+__all__ = ["KEY", "MORE", "NO", "YES", "Follow", "stands"]
 
 NO, MORE, YES = 0, 1, 2
 
@@ -59,3 +59,11 @@ class Follow:
                 return MORE if mark.startswith(rest) and at + len(rest) == size else NO
             at += len(mark)
         return YES
+
+
+def stands(mark: bytes, data: Data, at: int) -> int:
+    """Whether the mark stands at `at`, does not, or may when more bytes are there."""
+    rest = bytes(data[at : at + len(mark)])
+    if rest == mark:
+        return YES
+    return MORE if mark.startswith(rest) else NO

@@ -28,7 +28,7 @@ from untemplate.dialect import (
 )
 from untemplate.message import JSON
 from untemplate.reader.chain import Chain, joined
-from untemplate.reader.follow import MORE, NO, YES, Follow
+from untemplate.reader.follow import MORE, NO, YES, Follow, stands
 from untemplate.reader.frame import Frame
 from untemplate.reader.group_plan import Form, GroupPlan, WrittenPlan, is_raw
 from untemplate.reader.json_text import JsonFrame
@@ -196,7 +196,7 @@ class GroupFrame:
     def _read_head(self, data: Data, at: int) -> int:
         head = self._plan.head
         start, at = at, past_space(data, at)
-        verdict = _stands(head, data, at)
+        verdict = stands(head, data, at)
         if verdict == MORE:
             return start
         self._state = _OPEN
@@ -207,7 +207,7 @@ class GroupFrame:
         plan = self._plan
         start, at = at, past_space(data, at)
         if self._count and plan.separator:
-            verdict = _stands(plan.separator, data, at)
+            verdict = stands(plan.separator, data, at)
             if verdict == MORE and not final:
                 return start
             if verdict == YES:
@@ -216,12 +216,12 @@ class GroupFrame:
             return start
         waits = False
         for mark in (plan.tail,) if plan.tail else (e[0] for e in plan.ends if e):
-            verdict = _stands(mark, data, at)
+            verdict = stands(mark, data, at)
             if verdict == YES:
                 return self._end(at + len(plan.tail), sink)
             waits = waits or verdict == MORE
         if plan.is_object and plan.open:
-            verdict = _stands(plan.open, data, at)
+            verdict = stands(plan.open, data, at)
             if verdict == YES and not waits:
                 self._begin(at, sink)
                 self._state = _KEY
@@ -246,6 +246,7 @@ class GroupFrame:
         if len(written) > MOST_KEY_BYTES or any(e[0] in written for e in self._plan.ends if e):
             return self._fail(at, "a key does not end")
         self._key = _unquoted(written.decode("utf-8", "replace").strip())
+        self._is_muted = self._key in self._keys
         self._state = _BEFORE
         return found
 
@@ -301,9 +302,10 @@ class GroupFrame:
             self._kinds = declared
         self._kinds = self._kinds or kinds
         self._form = form
-        self._is_muted = plan.is_object and not self._keys.add(self._key)
         if self._is_muted:
             sink.lost(at)
+        elif plan.is_object:
+            self._keys.add(self._key)
         self._count += 1
         self._state = _CHOOSE
         return at
@@ -353,6 +355,8 @@ class GroupFrame:
         return self._types[kind].closer.replace(KEY_IN_LITERAL, self._key).encode()
 
     def _next_head(self) -> str:
+        if self._is_muted:
+            return ""
         comma = ", " if self._told else ""
         if not self._plan.is_object:
             return comma
@@ -374,9 +378,19 @@ class GroupFrame:
             written.lead,
             self._plan.follow if "string" in self._kinds else Follow(()),
             {w.encode(): plain.encode() for plain, w in escapes.items()},
-            any(isinstance(self._types[k].encoding, Empty) for k in self._kinds),
+            next((e for k in self._kinds if (e := self._empty(k))), ""),
         )
         return TextValue(plan, self._kinds, skip=self._form_skip, head=self._next_head())
+
+    def _empty(self, kind: JsonType) -> str:
+        """The JSON text of the value of this type that is written as nothing."""
+        encoding = self._types[kind].encoding
+        if isinstance(encoding, Empty):
+            return "null"
+        group = self._plan.scope.get(encoding.name) if isinstance(encoding, Notation) else encoding
+        if not isinstance(group, (Items, Pairs)) or group.none.strip():
+            return ""
+        return "{}" if isinstance(group, Pairs) else "[]"
 
     @property
     def _form_skip(self) -> bytes:
@@ -391,12 +405,12 @@ class GroupFrame:
     def _begins_group(self, kind: JsonType, data: Data, at: int) -> int:
         """Whether a list or object in its notation stands there."""
         closer = self._closer(kind)
-        if closer and (verdict := _stands(closer, data, at)) != NO:
+        if closer and (verdict := stands(closer, data, at)) != NO:
             return MORE if verdict == MORE else NO
         inner = self._inner(kind)
         before = inner.forms[-1].before if inner.forms else ""
         opening = inner.head or (inner.open if inner.is_object else before.encode())
-        return _stands(opening, data, at) if opening else NO
+        return stands(opening, data, at) if opening else NO
 
     def _start_group(self, kind: JsonType, at: int) -> int:
         if self._depth >= MOST_DEPTH:
@@ -413,15 +427,23 @@ class GroupFrame:
         return items_of(self._schema, self._count - 1, self._root)
 
     def _tell_null(self, at: int, sink: Sink) -> int:
-        if not self._is_muted:
-            sink.text(self._next_head(), at)
-            cursor = sink.cursor()
-            sink.text("null", at)
-            self._told += 1
-            if self._is_arguments:
-                sink.argument(self._key, cursor)
         self._state = _OPEN
+        if self._is_muted:
+            self._keep_out("null", at, sink)
+            return at
+        sink.text(self._next_head(), at)
+        cursor = sink.cursor()
+        sink.text("null", at)
+        self._told += 1
+        if self._is_arguments:
+            sink.argument(self._key, cursor)
         return at
+
+    def _keep_out(self, value: str, at: int, sink: Sink) -> None:
+        """The value of a repeated key has ended."""
+        sink.lost(at)
+        sink.note("duplicate_key", f"the first value of the key stands; kept out: {value}", at, at)
+        self._is_muted, self._muted_text = False, None
 
     def _read_value(self, data: Data, at: int, sink: Sink, *, final: bool) -> int:
         child = self._child
@@ -442,10 +464,7 @@ class GroupFrame:
         self._child = None
         self._state = _AFTER if self._after else _OPEN
         if self._is_muted:
-            sink.lost(at)
-            message = f"the first value of the key stands; kept out: {joined(self._muted_text)}"
-            sink.note("duplicate_key", message, at, at)
-            self._is_muted, self._muted_text = False, None
+            self._keep_out(joined(self._muted_text), at, sink)
             return
         self._told += 1
         self.is_ambiguous = self.is_ambiguous or child.is_ambiguous
@@ -454,7 +473,7 @@ class GroupFrame:
 
     def _read_after(self, data: Data, at: int) -> int:
         start, at = at, past_space(data, at)
-        verdict = _stands(self._after, data, at)
+        verdict = stands(self._after, data, at)
         if verdict == MORE:
             return start
         if verdict == NO:
@@ -467,19 +486,11 @@ def _is_group(encoding: Encoding) -> bool:
     return isinstance(encoding, (Items, Pairs, Notation))
 
 
-def _stands(mark: bytes, data: Data, at: int) -> int:
-    """Whether the mark stands at `at`, does not, or may when more bytes are there."""
-    rest = bytes(data[at : at + len(mark)])
-    if rest == mark:
-        return YES
-    return MORE if mark.startswith(rest) else NO
-
-
 def _stand(pieces: Sequence[bytes], data: Data, at: int) -> tuple[int, int]:
     """The same for pieces with any white space between them; and the position behind them."""
     for piece in pieces:
         at = past_space(data, at)
-        verdict = _stands(piece, data, at)
+        verdict = stands(piece, data, at)
         if verdict != YES:
             return verdict, at
         at += len(piece)

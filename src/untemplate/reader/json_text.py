@@ -59,6 +59,7 @@ _TOKEN = {
     _WORD: re.compile(rb"[A-Za-z]+"),
     _KEY_WORD: re.compile(rb"[A-Za-z0-9_$.\-]+"),
 }
+_WORD_WHOLE = re.compile(rb"true|false|null|True|False|None")
 _NUMBER_WHOLE = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 _LETTERS = string.ascii_letters.encode()
 _KEY_BEGINS = _LETTERS + b"_$"
@@ -311,6 +312,8 @@ class JsonFrame:
 
     def _begin(self, at: int, sink: Sink) -> None:
         """A value begins at `at`: its key and what stands before it are told."""
+        if self._muted == len(self._stack):
+            self._muted_text = None  # only the value of a repeated key is reported
         self._put_held(at)
         if not self._stack or (self._members and len(self._stack) == 1 and self._muted < 0):
             self._tell(sink)
@@ -337,6 +340,13 @@ class JsonFrame:
     # ----------------------------------------------------------------------- numbers and words
 
     def _read_token(self, data: Data, at: int, sink: Sink) -> int:
+        if self._state == _WORD:
+            whole = _WORD_WHOLE.match(self._token + bytes(data[at : at + 5]))
+            if whole:  # nothing that follows can make it another value
+                at += whole.end() - len(self._token)
+                self._token = whole.group()
+                self._end_token(at, sink)
+                return at
         room = MOST_TOKEN + 1 - len(self._token)
         found = _TOKEN[self._state].match(data, at, at + room)
         if found:

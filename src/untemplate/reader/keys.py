@@ -17,11 +17,13 @@ class Keys:
         self._is_shared = False
         """Whether the last layer belongs to a copy as well."""
 
+    def __contains__(self, key: str) -> bool:
+        return any(key in layer for layer in self._layers)
+
     def add(self, key: str) -> bool:
         """Put the key in; False when it was there."""
-        for layer in self._layers:
-            if key in layer:
-                return False
+        if key in self:
+            return False
         if not self._layers or self._is_shared:
             self._layers.append({key})
             self._is_shared = False

@@ -146,14 +146,17 @@ class Reading:
     """What is not as declared."""
 
 
-def read_typed(text: str, kinds: Kinds, *, empty_is_null: bool = False) -> Reading:
-    """The value that a text stands for, when its type may be any of these."""
+def read_typed(text: str, kinds: Kinds, *, empty: str = "") -> Reading:
+    """The value that a text stands for, when its type may be any of these.
+
+    `empty`: the JSON text of the value for which nothing at all stands, if there is one.
+    """
     may_be_string = "string" in kinds
     body = text.lstrip(_SPACE).encode("utf-8", "surrogatepass")
     if may_be_string and len(body) > MOST_GUESSED and body[:1] not in (b"[", b"{"):
         return Reading(f'"{json_escaped(text)}"')
-    if empty_is_null and not text:
-        return Reading("null") if not may_be_string else Reading('""', is_ambiguous=True)
+    if empty and not text:
+        return Reading(empty) if not may_be_string else Reading('""', is_ambiguous=True)
     written = _as_json(text)
     if written is not None and (kind := _kind_of(written)) != "string":
         if kind in kinds or (kind == "integer" and "number" in kinds):

@@ -25,6 +25,7 @@ from untemplate.reader.marks import MarkSet
 __all__ = [
     "ARGUMENTS",
     "ENDED",
+    "FENCE",
     "AfterPlan",
     "Arguments",
     "CallPlan",
@@ -38,6 +39,7 @@ __all__ = [
     "plan_of",
 ]
 
+FENCE = b"```"
 ENDED = "stop"
 """Target of the ways through a stop; `end` is in front of one."""
 
@@ -341,13 +343,12 @@ class _Planner:
         if not calls:
             return
         call = calls[0]
-        fence = b"```"
         for mark, elements, closing in (
             (b"{", (), ()),
             (b"[", (b"[",), (b"]",)),
-            (fence, (fence + b"json",), (fence,)),
-            (fence, (fence,), (fence,)),
-            (fence, (fence + b"json", b"["), (b"]", fence)),
+            (FENCE, (FENCE + b"json",), (FENCE,)),
+            (FENCE, (FENCE,), (FENCE,)),
+            (FENCE, (FENCE + b"json", b"["), (b"]", FENCE)),
         ):
             if mark == b"{" and own:
                 continue

@@ -97,7 +97,7 @@ class QuotedFrame:
 
     @property
     def has_begun(self) -> bool:
-        return self._inner.has_begun
+        return self._inner.has_begun or self.is_done
 
     @property
     def closing(self) -> str:

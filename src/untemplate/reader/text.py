@@ -6,11 +6,12 @@ that it is text: between two markers it is structure.
 """
 
 import copy
+import re
 from typing import TYPE_CHECKING
 
 from untemplate.reader.match import Match
 from untemplate.reader.plain import Plain, text_plain
-from untemplate.reader.plan import TextPlan, Way
+from untemplate.reader.plan import FENCE, TextPlan, Way
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import (
     SPACE,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TextFrame"]
 
+_FENCE = re.compile(rb"^[ \t]*```", re.MULTILINE)
+
 
 class TextFrame:
     """The state of one stretch of reasoning or content."""
@@ -32,6 +35,7 @@ class TextFrame:
     __slots__ = (
         "_blank",
         "_is_blank_line",
+        "_is_fenced",
         "_plain",
         "_skip",
         "is_begun",
@@ -53,6 +57,8 @@ class TextFrame:
         """White space at its beginning that was not told."""
         self._is_blank_line = True
         """Whether the last line told has nothing but white space so far."""
+        self._is_fenced = False
+        """Whether a fence is open, so that the next one closes it and begins no call."""
         self._plain: Plain | None = None
         """Made when it is asked for."""
 
@@ -85,7 +91,7 @@ class TextFrame:
         if mark:
             self.say(data, start - self._tail(data, start, tape), tape)
             ways = [(plan.ways[w], i) for w, i in plan.begins[mark]]
-            fitting = [(w, i) for w, i in ways if self._has_lead(data, start, w, tape)]
+            fitting = [(w, i) for w, i in ways if self._fits(data, start, w, tape)]
             if fitting:
                 return start, Match(fitting, tape.base + start, len(mark))
             return start + len(mark), None
@@ -131,8 +137,13 @@ class TextFrame:
             size += 1
         return size
 
-    def _has_lead(self, data: Data, at: int, way: Way, tape: Tape) -> bool:
-        """Whether the white space stands there that a common word needs to be a mark."""
+    def _fits(self, data: Data, at: int, way: Way, tape: Tape) -> bool:
+        """Whether the white space stands there that a common word needs to be a mark.
+
+        A fence without a language that closes an open one leads nowhere.
+        """
+        if self._is_fenced and way.elements == (FENCE,):
+            return False
         told = max(tape.told - tape.base, 0)
         return not way.needs_lead or bytes(data[told:at]).endswith(way.lead)
 
@@ -158,7 +169,10 @@ class TextFrame:
         tape.say(self.kind, data, end)
 
     def note_line(self, text: bytes) -> None:
-        """More text: whether its last line is blank so far."""
+        """More text: whether its last line is blank so far, and whether a fence is open."""
+        if FENCE in text:
+            starts_inside = not self._is_blank_line and _FENCE.match(text) is not None
+            self._is_fenced ^= (len(_FENCE.findall(text)) - starts_inside) % 2 == 1
         line = text[text.rfind(b"\n") + 1 :]
         blank = not line.strip(b" \t")
         self._is_blank_line = blank and (self._is_blank_line or len(line) < len(text))

@@ -43,8 +43,8 @@ class TextPlan:
     follow: Follow
     escapes: Mapping[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     """What is written for some characters, and those characters."""
-    empty_is_null: bool = False
-    """Nothing at all may stand for null."""
+    empty: str = ""
+    """The JSON text of the value for which nothing at all stands, if there is one."""
 
 
 @lru_cache(maxsize=256)
@@ -247,9 +247,7 @@ class TextValue:
         text, wrong = decoded(data, stop - self._kept, stop)
         if wrong:
             sink.note("invalid_utf8", "bytes that are not UTF-8 became U+FFFD", *wrong)
-        reading = read_typed(
-            self._unescaped(text), self._kinds, empty_is_null=self._plan.empty_is_null
-        )
+        reading = read_typed(self._unescaped(text), self._kinds, empty=self._plan.empty)
         if reading.wrong_type:
             sink.note("wrong_type", reading.wrong_type, stop - self._kept, stop)
         self.is_ambiguous = self.is_ambiguous or reading.is_ambiguous
