@@ -1,12 +1,9 @@
 """What a model may write next: masks over tokens, exact and nearly free. See `constraint`."""
 
-from untemplate.constrain.compiled import (
-    CacheStatistics,
-    CompiledGrammar,
-    compilations,
-    compile_grammar,
-)
+from untemplate.constrain.cache import CacheStatistics, compilations, compile_grammar
+from untemplate.constrain.compiled import CompiledGrammar
 from untemplate.constrain.constraint import Constraint
+from untemplate.constrain.fragments import SharedMasks, shared_masks
 from untemplate.constrain.masks import MaskStatistics, apply_mask
 from untemplate.constrain.table import Limits
 from untemplate.constrain.trie import mask_words
@@ -17,8 +14,10 @@ __all__ = [
     "Constraint",
     "Limits",
     "MaskStatistics",
+    "SharedMasks",
     "apply_mask",
     "compilations",
     "compile_grammar",
     "mask_words",
+    "shared_masks",
 ]

@@ -6,17 +6,18 @@ r"""A constraint: what the model may write next, in one turn.
         constraint.fill(row)                    # bit n: token n is allowed
         constraint.advance(choose(row))
 
-A constraint is a configuration and the configurations before it, so rollback and fork cost nothing.
+A constraint is a place and the places before it, so rollback and fork cost nothing.
 It belongs to one thread; the compiled grammar behind it is shared, and learns from all.
 """
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
-    from untemplate.constrain.compiled import CompiledGrammar, Configuration
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from untemplate.constrain.compiled import CompiledGrammar
+    from untemplate.constrain.place import Place
 
 __all__ = ["Constraint"]
 
@@ -24,13 +25,12 @@ __all__ = ["Constraint"]
 class Constraint:
     """One turn being written."""
 
-    __slots__ = ("_at", "_compiled", "_past", "_rows")
+    __slots__ = ("_at", "_compiled", "_past")
 
-    def __init__(self, compiled: "CompiledGrammar", at: "Configuration") -> None:
+    def __init__(self, compiled: "CompiledGrammar", at: "Place") -> None:
         self._compiled = compiled
-        self._rows = compiled.rows
         self._at = at
-        self._past: list[Configuration] = []
+        self._past: list[Place] = []
 
     @property
     def words(self) -> int:
@@ -40,9 +40,9 @@ class Constraint:
     @property
     def is_finished(self) -> bool:
         """Whether the end of the turn was written."""
-        return self._compiled.is_finished(self._at)
+        return self._at.is_finished
 
-    def fill(self, row: NDArray[np.int32], remaining: int | None = None) -> None:
+    def fill(self, row: "NDArray[np.int32]", remaining: int | None = None) -> None:
         """Writes the mask of the next token into `row`.
 
         Args:
@@ -50,8 +50,11 @@ class Constraint:
             remaining: tokens that may still be written, the end token among them. With at least
                 `min_tokens()` of them the turn ends properly within them, whatever is chosen.
         """
-        found = None if remaining is not None else self._rows.get(self._at)
-        np.copyto(row, self._compiled.mask(self._at, remaining) if found is None else found)
+        at = self._at
+        mask = at.row
+        if mask is None or (remaining is not None and remaining <= at.far):
+            mask = self._compiled.mask(at, remaining)
+        row[...] = mask
 
     def allows(self, token_id: int) -> bool:
         """Whether the mask allows a token."""
@@ -59,10 +62,13 @@ class Constraint:
 
     def advance(self, token_id: int) -> bool:
         """Takes a token that was written; False, and nothing changes, if it is not allowed."""
-        at = self._compiled.step(self._at, token_id)
+        before = self._at
+        at = before.steps.get(token_id)
         if at is None:
-            return False
-        self._past.append(self._at)
+            at = self._compiled.step(before, token_id)
+            if at is None:
+                return False
+        self._past.append(before)
         self._at = at
         return True
 
@@ -94,7 +100,8 @@ class Constraint:
 
     def forced(self) -> list[int]:
         """Tokens that must follow, as the vocabulary itself would write them; often none."""
-        return self._compiled.forced(self._at)
+        found = self._at.forced
+        return list(self._compiled.forced(self._at) if found is None else found)
 
     def min_tokens(self) -> int:
         """Tokens to the nearest proper end, the end token among them."""

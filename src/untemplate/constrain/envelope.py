@@ -31,6 +31,7 @@ from untemplate.constrain.text import UTF8_COST, Avoid, utf8_step
 from untemplate.constrain.turn import TurnMachine
 from untemplate.constrain.words import LAST
 from untemplate.errors import LimitError
+from untemplate.grammar import nodes
 
 __all__ = ["Envelope", "Finished"]
 
@@ -181,10 +182,17 @@ class Envelope(State):
         """To bytes of which nothing but the next is allowed."""
         found = self.machine.spelt.get(position)
         if found is None:
-            following = Envelope(self.machine, (position,))
-            then = following._enter_positions(self.machine.after(position.rest))
-            found = self.machine.spelt[position] = Go(Spell(position.data, then))
+            found = self.machine.spelt[position] = self._make_spell(position)
         return found
+
+    def _make_spell(self, position: InLiteral) -> Go:
+        data, rest = position.data, position.rest
+        if rest is not None and not isinstance(rest.step, nodes.Literal) and len(data) > 1:
+            # What follows is looked at when the last byte is: it may be the schemas of all tools.
+            last = Envelope(self.machine, (InLiteral(data[-1:], rest),))
+            return Go(Spell(data[:-1], Go(last)))
+        following = Envelope(self.machine, (position,))
+        return Go(Spell(data, following._enter_positions(self.machine.after(rest))))
 
     def _enter(
         self,

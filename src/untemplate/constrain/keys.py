@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from untemplate.constrain.characters import Arrival
 from untemplate.constrain.letters import JSON, Quote
 from untemplate.constrain.patterns import automaton_of
-from untemplate.constrain.state import Action, Pop
+from untemplate.constrain.state import Action, Pop, Spell
 from untemplate.constrain.verdicts import Exit
 from untemplate.constrain.words import LAST, Product, Span, Words
 from untemplate.grammar.schema_formula import Formula, evaluate, leaves
@@ -189,6 +189,24 @@ class KeyMachine:
 
     def close_cost(self) -> int:
         return 1
+
+    def is_loop(self, place: int) -> bool:
+        if not self._space.is_plain:
+            return self.spans(place) == ((0, LAST, place),)
+        return place == _NONE and self.cost(place, 0) is not None
+
+    def ending(self, place: int) -> Spell | None:
+        if not self._space.is_plain or self._cost_after(-1) is not None:
+            return None
+        living = [
+            (key, rest, cost)
+            for key, rest in self._space.tree.rests(place)
+            if (cost := self._cost_after(key)) is not None
+        ]
+        if len(living) != 1 or not all(self.quote.is_plain(ord(c)) for c in living[0][1]):
+            return None
+        key, rest, cost = living[0]
+        return Spell(bytes((*rest.encode(), self.quote.byte)), Pop(key), cost)
 
     def spans(self, place: int) -> tuple[Span, ...]:
         if not self._space.is_plain:

@@ -45,6 +45,10 @@ class Quote:
         """ASCII characters that do."""
         return np.array([b for b in range(0x20, 0x80) if b not in self.leaving], np.int64)
 
+    def is_plain(self, code: int) -> bool:
+        """Whether a character is ASCII and stands for itself alone."""
+        return 0x20 <= code < 0x7F and code not in (0x5C, self.byte)
+
     def cost(self, low: int, high: int) -> int:
         """Fewest bytes for one of these characters."""
         first, last = max(low, 0x20), min(high, 0x7F)

@@ -1,32 +1,31 @@
 r"""Masks of configurations, each computed once and kept.
 
 A mask depends on the state, on so many frames of the stack as its walk looked at, and on the
-count as far as a token may use it up. Two dictionaries say that: one by exact configuration, which
-makes a place met before one lookup and one copy; one by what the walk depended on, which lets a new
-configuration share the mask of one that differs only where no token reaches.
+count as far as a token may use it up. So a mask is found by what its walk depended on, and a new
+configuration shares that of one which differs only where no token reaches.
 
 Masks are int32 words, the lowest bit of the first word for token 0, as vLLM, xgrammar and
 llguidance lay them out.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from untemplate.constrain.distance import Distance
 from untemplate.constrain.envelope import Finished
+from untemplate.constrain.fragments import fragments_of
 from untemplate.constrain.table import COUNT_BITS, COUNT_MASK, Table
 from untemplate.constrain.trie import TokenTrie
 from untemplate.constrain.walk import Walked, walk
 
-if TYPE_CHECKING:
-    from untemplate.constrain.memory import Memory
-
 __all__ = ["MaskStatistics", "Masks", "apply_mask"]
 
 Row = NDArray[np.int32]
+
+_CUT = 4
+"""Bytes that may end a character which a token cut, and one more."""
 
 
 @dataclass(slots=True)
@@ -42,15 +41,35 @@ class MaskStatistics:
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Mask:
-    """A mask without the tokens of the loop that it begins in."""
+class Mask:
+    """What a walk from one configuration found, as far as it holds for others."""
 
-    row: Row
-    used: int
-    """How much of the count a token may use."""
-    count: int
-    depth: int
+    __slots__ = (
+        "ctx", "depth", "edges", "far", "is_whole", "rise", "row", "rows", "targets", "used",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        row: Row,
+        ctx: int,
+        targets: frozenset[tuple[int, int]],
+        found: Walked,
+    ) -> None:
+        self.row = row
+        """Without the tokens of the loop that it begins in, unless it is whole."""
+        self.rows: dict[int, Row] = {}
+        """With them, by the mask of the loop."""
+        self.is_whole = found.is_whole
+        self.used = found.used
+        """How much of the count a token may use."""
+        self.depth = found.depth
+        self.ctx = ctx
+        """Of the configuration that was walked."""
+        self.targets = targets
+        self.edges = found.edges
+        self.rise = found.rise
+        self.far: int | None = None
+        """Most bytes from a target to the end, less what `Masks._behind` says."""
 
 
 class Masks:
@@ -64,67 +83,68 @@ class Masks:
         *,
         markers: frozenset[int],
         ends: frozenset[int],
-        most_bytes: int,
     ) -> None:
         self.statistics = MaskStatistics()
         self._table = table
         self._tokens = tokens
+        self._fragments = fragments_of(tokens)
         self._distance = distance
-        self._markers = np.array(sorted(markers), np.int64)
-        self._ends = sorted(ends)
-        self._most_bytes = most_bytes
-        self.rows: dict[tuple[int, int, Memory | None], Row] = {}
-        """By configuration without a memory; may be read without the lock."""
-        self._shared: dict[tuple[int, int, tuple[int, ...], int], _Mask] = {}
+        self._markers = sorted(markers)
+        self._plain = ~tokens.row_of(self._markers)
+        """All tokens but the markers."""
+        self._end_row = tokens.row_of(sorted(ends))
+        self._shared: dict[tuple[int, int, tuple[int, ...], int], Mask] = {}
         self._depths: dict[int, list[int]] = {}
+        self._loop_rows: dict[tuple[bytes, int], Row] = {}
 
     def row(self, number: int, ctx: int) -> Row:
         """The mask of a configuration. It is never empty, and not to be changed."""
-        found = self.rows.get((number, ctx, None))
+        if isinstance(self._table.states[number], Finished):
+            return self._end_row
+        mask = self._mask(number, ctx)
+        leaving = self._table.leaving[number]
+        if leaving is None or mask.is_whole:
+            return mask.row
+        # Beside the tokens that leave the loop those that stay in it, as far as the count goes.
+        loop = self._loop_row(number, ctx, leaving)
+        found = mask.rows.get(id(loop))
         if found is None:
-            found = self._composed(number, ctx)
-            self._keep((number, ctx, None), found)
+            found = mask.rows[id(loop)] = mask.row | loop
+            self._count(found)
         return found
 
-    def _keep(self, key: tuple[int, int, None], row: Row) -> None:
-        statistics = self.statistics
-        self.rows[key] = row
-        statistics.rows += 1
-        statistics.bytes += row.nbytes
-        if statistics.bytes > self._most_bytes:
-            self.rows.clear()
-            self._shared.clear()
-            self._depths.clear()
-            statistics.rows = statistics.bytes = 0
+    def forget(self) -> None:
+        """Drops all masks."""
+        self._shared = {}
+        self._depths = {}
+        self.statistics.rows = self.statistics.bytes = 0
 
-    def _composed(self, number: int, ctx: int) -> Row:
-        if isinstance(self._table.states[number], Finished):
-            return self._tokens.row_of(self._ends)
-        mask = self._lookup(number, ctx)
-        if mask is None:
-            mask = self._walked(number, ctx)
-            self.statistics.walks += 1
-        else:
-            self.statistics.shared += 1
-        leaving = self._table.leaving[number]
-        if leaving is None:
-            return mask.row
-        return mask.row | self._loop_row(number, ctx, leaving)
+    def _count(self, row: Row) -> None:
+        self.statistics.rows += 1
+        self.statistics.bytes += row.nbytes
 
     def _loop_row(self, number: int, ctx: int, leaving: bytes) -> Row:
         """Tokens that stay in the loop, as far as the count goes."""
         loop = self._tokens.loop(leaving)
-        is_counted = self._table.counts(number)
-        return self._without_markers(loop.row(ctx & COUNT_MASK if is_counted else None))
+        most = loop.most
+        if self._table.counts(number):
+            most = min(ctx & COUNT_MASK, most)
+        found = self._loop_rows.get((leaving, most))
+        if found is None:
+            found = self._loop_rows[leaving, most] = loop.row(most) & self._plain
+        return found
 
-    def _without_markers(self, row: Row) -> Row:
-        if not len(self._markers):
-            return row
-        bits = np.zeros(len(row) * 32, np.bool_)
-        bits[self._markers] = True
-        return row & ~np.packbits(bits, bitorder="little").view(np.int32)
+    # --------------------------------------------------------------------------------------- walks
 
-    def _lookup(self, number: int, ctx: int) -> _Mask | None:
+    def _mask(self, number: int, ctx: int) -> Mask:
+        found = self._lookup(number, ctx)
+        if found is None:
+            self.statistics.walks += 1
+            return self._walked(number, ctx)
+        self.statistics.shared += 1
+        return found
+
+    def _lookup(self, number: int, ctx: int) -> Mask | None:
         count = ctx & COUNT_MASK
         for depth in self._depths.get(number, ()):
             frames = self._frames(ctx, depth)
@@ -144,36 +164,58 @@ class Masks:
             stack = table.parents[stack]
         return tuple(found)
 
-    def _walked(self, number: int, ctx: int) -> _Mask:
-        found = walk(self._table, self._tokens, number, ctx)
+    def _walked(self, number: int, ctx: int) -> Mask:
+        table = self._table
+        found = walk(table, self._tokens, number, ctx, self._fragments)
+        symbols = table.symbols(number, ctx)
+        row = self._packed(found.ids, *(ids for ids, _, _ in found.loops))
+        for inner in found.rows:
+            row |= inner
+        row &= self._plain
+        if symbols:
+            row |= self._packed(np.array(list(symbols), np.int32))
+        count = ctx & COUNT_MASK
+        targets = found.targets() | {table.step_symbol(number, ctx, t) for t in symbols}
+        targets |= {(number, ctx)}
+        mask = Mask(row, ctx, frozenset(targets), found)
+        depths = self._depths.setdefault(number, [])
+        if found.depth not in depths:
+            depths.append(found.depth)
+        is_far = count > found.used and count
+        frames = self._frames(ctx, found.depth)
+        self._shared[number, found.depth, frames, -1 if is_far else count] = mask
+        self._count(row)
+        return mask
+
+    def _packed(self, *parts: NDArray[np.int32]) -> Row:
         bits = np.zeros(self._tokens.words * 32, np.bool_)
-        bits[found.ids] = True
-        for ids, _, _ in found.loops:
+        for ids in parts:
             bits[ids] = True
         twins = self._tokens.twins
         if len(twins):
             bits[twins[:, 1]] |= bits[twins[:, 0]]
-        bits[self._markers] = False
-        for token_id in self._table.symbols(number, ctx):
-            bits[token_id] = True
-        row = np.packbits(bits, bitorder="little").view(np.int32)
-        count = ctx & COUNT_MASK
-        mask = _Mask(row, found.used, count, found.depth)
-        depths = self._depths.setdefault(number, [])
-        if found.depth not in depths:
-            depths.append(found.depth)
-        is_far = count > found.used or not count
-        key = (
-            number,
-            found.depth,
-            self._frames(ctx, found.depth),
-            -1 if is_far and count else count,
-        )
-        self._shared[key] = mask
-        self.statistics.bytes += row.nbytes
-        return mask
+        return np.packbits(bits, bitorder="little").view(np.int32)
 
     # -------------------------------------------------------------------------------------- budget
+
+    def far(self, number: int, ctx: int) -> int:
+        """With more tokens left than this every token of the mask leads to an end in time."""
+        if isinstance(self._table.states[number], Finished):
+            return -1
+        mask = self._mask(number, ctx)
+        if mask.far is None:
+            table = self._table
+            worst = max(table.total(*target) for target in mask.targets)
+            worst = max(worst, *(table.total(*e) + mask.rise for e in mask.edges), 0)
+            mask.far = worst - self._behind(number, mask.ctx, mask.depth)
+        return mask.far + self._behind(number, ctx, mask.depth) + _CUT
+
+    def _behind(self, number: int, ctx: int, depth: int) -> int:
+        """What counts alike for all targets: the frames that were not looked at, and the count."""
+        table, stack = self._table, ctx >> COUNT_BITS
+        for _ in range(depth):
+            stack = table.parents[stack]
+        return table.after[stack] + table.slope[number] * (ctx & COUNT_MASK)
 
     def within(self, number: int, ctx: int, remaining: int) -> Row:
         """The mask with so many tokens left: only tokens from which an end can still be reached.
@@ -182,38 +224,28 @@ class Masks:
         """
         left = max(remaining, self._distance.tokens(number, ctx)) - 1
         row = self.row(number, ctx)
-        if isinstance(self._table.states[number], Finished):
-            return row
         found = walk(self._table, self._tokens, number, ctx)
-        if left >= self._worst(found, number, ctx):
-            return row
-        bits = np.zeros(self._tokens.words * 32, np.bool_)
-        bits[self._near(found, left)] = True
-        for ids, state, at in found.loops:
-            if self._loop_is_near(state, at, left):
-                bits[ids] = True
-        for token_id in self._table.symbols(number, ctx):
-            target = self._table.step_symbol(number, ctx, token_id)
-            bits[token_id] = bool(target[0]) and self._distance.tokens(*target) <= left
-        twins = self._tokens.twins
-        if len(twins):
-            bits[twins[:, 1]] |= bits[twins[:, 0]]
-        near = np.packbits(bits, bitorder="little").view(np.int32)
+        near = self._packed(
+            self._near(found, left),
+            *(ids for ids, state, at in found.loops if self._loop_is_near(state, at, left)),
+        )
+        near &= self._plain
+        symbols = [
+            token_id
+            for token_id in self._table.symbols(number, ctx)
+            if self._is_near(self._table.step_symbol(number, ctx, token_id), left)
+        ]
+        if symbols:
+            near |= self._packed(np.array(symbols, np.int32))
         leaving = self._table.leaving[number]
         if leaving is not None:
             near |= self._near_loop(number, ctx, leaving, left)
-        return row & near
+        near &= row
+        self._count(near)
+        return near
 
-    def _worst(self, found: Walked, number: int, ctx: int) -> int:
-        """More bytes than any target is away from the end."""
-        table = self._table
-        pairs = set(zip(found.states.tolist(), found.ctxs.tolist(), strict=True))
-        pairs.update((state, at) for _, state, at in found.loops)
-        pairs.add((number, ctx))
-        pairs.update(
-            table.step_symbol(number, ctx, token_id) for token_id in table.symbols(number, ctx)
-        )
-        return max(table.total(*p) for p in pairs) + 4
+    def _is_near(self, target: tuple[int, int], left: int) -> bool:
+        return bool(target[0]) and self._distance.tokens(*target) <= left
 
     def _near(self, found: Walked, left: int) -> NDArray[np.int32]:
         keys = np.stack((found.states, found.ctxs), axis=1)

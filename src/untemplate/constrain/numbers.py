@@ -12,6 +12,7 @@ ends where a byte follows that is not part of it; that byte belongs to the frame
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from untemplate.constrain.digits import MOST_DIGITS, Tracker, tracker_of
@@ -48,6 +49,10 @@ class Free(State):
     phase: str = "start"
     is_full: bool = False
     """No digit may be added."""
+
+    @property
+    def is_shared(self) -> bool:
+        return True
 
     def cost(self) -> int | None:
         return 0 if self.phase in _ENDS else 1
@@ -110,6 +115,13 @@ class NumberMachine:
         self._exits: dict[int, Exit | None] = {}
         self._costs: dict[tuple[int, int], int | None] = {}
         self._steps = most_steps
+        self.is_shared = False
+        """Whether other grammars have the same machine."""
+
+    @classmethod
+    def of(cls, verdicts: Verdicts) -> "NumberMachine":
+        """The machine for these verdicts; one for all grammars, unless a frame judges."""
+        return _shared(verdicts) if verdicts.judge is None else cls(verdicts)
 
     def begin(self) -> State:
         """Before the first byte."""
@@ -243,6 +255,13 @@ class NumberMachine:
         return None if found is None else found.cost
 
 
+@lru_cache(maxsize=1_024)
+def _shared(verdicts: Verdicts) -> NumberMachine:
+    machine = NumberMachine(verdicts)
+    machine.is_shared = True
+    return machine
+
+
 @dataclass(frozen=True, slots=True)
 class Bounded(State):
     """Inside a number that is tracked."""
@@ -251,6 +270,10 @@ class Bounded(State):
     at: int
     tail: int = 0
     """0 while digits are counted; then 1 and the number of digits since."""
+
+    @property
+    def is_shared(self) -> bool:
+        return self.machine.is_shared
 
     def cost(self) -> int | None:
         return self.machine.cost(self.at, self.tail)

@@ -7,7 +7,6 @@ the trie follows and nothing else; and those that hold a whole key or item, trie
 """
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +27,11 @@ _MOST_STEPS = 500
 class Repeats:
     """The search in one table; owned by who owns the table."""
 
-    def __init__(self, table: Table, tokens: TokenTrie, data: Sequence[bytes]) -> None:
-        """`data`: bytes of each token, by id."""
+    def __init__(self, table: Table, tokens: TokenTrie) -> None:
         self._table = table
         self._tokens = tokens
-        self._data = data
-        whole = [i for data, i in tokens.ids.items() if _WHOLE.search(data)]
-        self._whole = np.array(sorted(whole), np.int64)
+        self._data = tokens.data
+        self._whole = tokens.matching(_WHOLE)
 
     def without(self, row: Row, at: tuple[int, int], memory: Memory) -> Row:
         """The mask without what would be repeated."""
@@ -116,7 +113,7 @@ class Repeats:
             if place in looked_at:
                 continue
             looked_at.add(place)
-            for byte, _ in table.moves(number):
+            for byte in table.row(number):
                 after = table.step(number, ctx, byte)
                 state = table.states[after[0]]
                 if state is None:

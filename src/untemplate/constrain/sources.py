@@ -1,15 +1,23 @@
 """From a `Value` of the grammar to what writes it.
 
-Each tool has its own schema, read when the tool is first looked at and once. The encoding of the
-value says how it is written: as JSON text, or pair by pair in the dialect's own notation.
+Each tool has its own schema, read when the tool is first looked at. The encoding of the value says
+how it is written: as JSON text, or pair by pair in the dialect's own notation.
+
+Agents send the same tools turn after turn, in ever new sets. What was made of a tool's schema is
+therefore kept across grammars, by the schema's text; used under the lock of `table.GROWTH`.
 """
+
+import json
+from functools import lru_cache
 
 from untemplate.constrain.notation import NotationWriter
 from untemplate.constrain.positions import Step
-from untemplate.grammar import Grammar, nodes
+from untemplate.grammar import Grammar, GrammarOptions, nodes
 from untemplate.grammar.schema import Schemas
 
 __all__ = ["Sources"]
+
+_MOST_TOOLS = 256
 
 
 class Sources:
@@ -17,13 +25,11 @@ class Sources:
 
     def __init__(self, grammar: Grammar) -> None:
         self._options = grammar.options
-        self._schemas: dict[str, Schemas] = {}
+        self._writers: dict[str, NotationWriter] = {}
         self._steps: dict[int, tuple[nodes.Value, Step]] = {}
         for tool in grammar.tools:
             origin = f"tool {tool.name}"
-            self._schemas[origin] = Schemas(
-                tool.parameters, origin=origin, open_objects=self._options.open_objects
-            )
+            self._writers[origin] = _writer(json.dumps(tool.parameters), origin, grammar.options)
 
     def step(self, value: nodes.Value) -> Step:
         """What writes a value."""
@@ -34,16 +40,21 @@ class Sources:
         return found[1]
 
     def _make(self, value: nodes.Value) -> Step:
-        schemas = self._schemas.get(value.origin)
-        if schemas is None:
+        writer = self._writers.get(value.origin)
+        if writer is None:
             schemas = Schemas(
                 value.schema,
                 origin=value.origin,
                 open_objects=True,
                 avoid=[text.decode() for text in value.until],
             )
-            self._schemas[value.origin] = schemas
+            writer = self._writers[value.origin] = NotationWriter(schemas, self._options)
         following = value.until[0].decode() if value.until else ""
-        steps = NotationWriter(schemas, self._options).root(value.encoding, following)
-        (step,) = steps
+        (step,) = writer.root(value.encoding, following)
         return step
+
+
+@lru_cache(maxsize=_MOST_TOOLS)
+def _writer(parameters: str, origin: str, options: GrammarOptions) -> NotationWriter:
+    schemas = Schemas(json.loads(parameters), origin=origin, open_objects=options.open_objects)
+    return NotationWriter(schemas, options)

@@ -19,6 +19,10 @@ class Space(State):
 
     blanks: int
 
+    @property
+    def is_shared(self) -> bool:
+        return True
+
     def cost(self) -> int | None:
         return 0
 

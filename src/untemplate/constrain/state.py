@@ -43,7 +43,7 @@ __all__ = [
     "spelt",
 ]
 
-ALL_BYTES: NDArray[np.int64] = np.arange(256, dtype=np.int64)
+ALL_BYTES = bytes(range(256))
 
 Result = tuple[bool, ...] | int | None
 """What an inner value tells its frame: answers to questions, the number of a key, or nothing."""
@@ -66,6 +66,11 @@ class State:
     def leaving(self) -> bytes | None:
         """Set when every character but these bytes leads back here, or counts and leads back."""
         return None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all until the state is left is the same in every grammar; see `fragments`."""
+        return False
 
     @property
     def remembers(self) -> bool:
@@ -177,13 +182,21 @@ class Spell(State):
     extra: int = 0
     """Bytes that a judge says to follow."""
 
+    def __hash__(self) -> int:
+        # What follows is a deep tree of states; equality looks at it, a hash need not.
+        return hash((self.data, self.extra))
+
     def cost(self) -> int | None:
         rest = cost_of(self.then)
         return None if rest is None else len(self.data) + rest + self.extra
 
+    def from_byte(self, number: int) -> "Spell":
+        """Further on; `number` is less than the length."""
+        return Spell(self.data[number:], self.then, self.extra)
+
     def edges(self, out: Edges) -> None:
         if len(self.data) > 1:
-            out.go(self.data[0], Spell(self.data[1:], self.then, self.extra))
+            out.go(self.data[0], self.from_byte(1))
         else:
             out.do(self.data[0], self.then)
 

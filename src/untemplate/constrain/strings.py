@@ -12,13 +12,14 @@ closing quote does.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from untemplate.constrain.characters import Arrival, Characters, StringMachine, arrive
 from untemplate.constrain.letters import Quote
-from untemplate.constrain.state import Action, Edges, Pop, State
+from untemplate.constrain.state import Action, Edges, Go, Pop, Spell, State
 from untemplate.constrain.verdicts import Verdicts
 from untemplate.constrain.words import LAST, Span
 
@@ -40,6 +41,14 @@ class Quoted(Characters, Protocol):
         """Bytes of the closing quote and of what has to be known to follow it."""
         ...
 
+    def is_loop(self, place: int) -> bool:
+        """Whether every character leads back to this place."""
+        ...
+
+    def ending(self, place: int) -> Spell | None:
+        """All that may follow, the closing quote included, where that is one text in ASCII."""
+        ...
+
 
 class QuotedString(StringMachine):
     """The strings between quotes that end as they are asked to."""
@@ -47,6 +56,14 @@ class QuotedString(StringMachine):
     def __init__(self, verdicts: Verdicts, quote: Quote) -> None:
         super().__init__(verdicts, quote.cost)
         self.quote = quote
+        self._endings: dict[int, Spell | None] = {}
+        self.is_shared = False
+        """Whether other grammars have the same machine."""
+
+    @classmethod
+    def of(cls, verdicts: Verdicts, quote: Quote) -> "QuotedString":
+        """The machine for these verdicts; one for all grammars, unless a frame judges."""
+        return _shared(verdicts, quote) if verdicts.judge is None else cls(verdicts, quote)
 
     def close(self, place: int, region: int) -> Action | None:
         found = self.exit(place, region)
@@ -54,6 +71,34 @@ class QuotedString(StringMachine):
 
     def close_cost(self) -> int:
         return 1
+
+    def is_loop(self, place: int) -> bool:
+        return self.spans(place) == ((0, LAST, place),)
+
+    def ending(self, place: int) -> Spell | None:
+        if place not in self._endings:
+            self._endings[place] = None if self.is_counted else self._ending(place)
+        return self._endings[place]
+
+    def _ending(self, place: int) -> Spell | None:
+        text = bytearray()
+        while (exit_ := self.exit(place, 0)) is None:
+            match self.spans(place):
+                case ((low, high, following),) if low == high and self.quote.is_plain(low):
+                    text.append(low)
+                    place = following
+                case _:
+                    return None
+        if self.spans(place):
+            return None
+        return Spell(bytes((*text, self.quote.byte)), Pop(exit_.result), exit_.cost)
+
+
+@lru_cache(maxsize=4_096)
+def _shared(verdicts: Verdicts, quote: Quote) -> QuotedString:
+    machine = QuotedString(verdicts, quote)
+    machine.is_shared = True
+    return machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +133,10 @@ class Lane:
 
 def _to(lane: Lane, arrival: Arrival) -> Action:
     lane = Lane(lane.machine, lane.quote, arrival.region)
+    if not arrival.counts and arrival.begins is None:
+        ending = lane.machine.ending(arrival.place)
+        if ending is not None:
+            return Go(ending)
     return arrive(arrival, Chars(lane, arrival.place))
 
 
@@ -109,9 +158,13 @@ class Chars(State):
 
     @property
     def leaving(self) -> bytes | None:
-        if self.lane.is_zero or self.lane.machine.spans(self.place) != ((0, LAST, self.place),):
-            return None
-        return self.lane.quote.leaving
+        is_loop = not self.lane.is_zero and self.lane.machine.is_loop(self.place)
+        return self.lane.quote.leaving if is_loop else None
+
+    @property
+    def is_shared(self) -> bool:
+        machine = self.lane.machine
+        return isinstance(machine, QuotedString) and machine.is_shared and self.leaving is not None
 
     def cost(self) -> int | None:
         lane = self.lane

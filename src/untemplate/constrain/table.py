@@ -5,12 +5,16 @@ r"""States as numbers: the table `next[state, byte]`, grown as far as it is look
     table.step(start, ctx, 0x7B)        # -> (state id, ctx), or (0, 0) when the byte is not allowed
 
 An entry of the table is 0 (not allowed), a state id, a state id plus `COUNT` (one character less),
-or the negative number of an action. A stack is a number too: equal stacks, one number, so going
-back costs nothing. `ctx` is stack number and count in one integer; walks carry it per node.
+or the negative number of an action. Most states allow few bytes, so the entries of a state are a
+dictionary; `flat` holds them as rows of 256 for the states that walks take many at a time.
 
-All that grows does so under the lock of whoever owns the table; what exists never changes.
+A stack is a number too: equal stacks, one number, so going back costs nothing. `ctx` is stack
+number and count in one integer; walks carry it per node.
+
+All that grows does so under one lock; what exists never changes.
 """
 
+import threading
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
@@ -28,6 +32,7 @@ from untemplate.constrain.state import (
     Result,
     Selector,
     Set,
+    Spell,
     State,
 )
 from untemplate.errors import LimitError
@@ -35,7 +40,10 @@ from untemplate.errors import LimitError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["COUNT", "COUNT_BITS", "COUNT_MASK", "Limits", "Table"]
+__all__ = ["COUNT", "COUNT_BITS", "COUNT_MASK", "GROWTH", "Limits", "Table"]
+
+GROWTH = threading.RLock()
+"""Held by whoever makes a table grow. One for all, since grammars share the machines of values."""
 
 COUNT = 1 << 24
 COUNT_BITS = 20
@@ -45,15 +53,21 @@ COUNT_MASK = (1 << COUNT_BITS) - 1
 class Limits:
     """Bounds of one compiled grammar."""
 
-    __slots__ = ("mask_bytes", "stacks", "states")
+    __slots__ = ("mask_bytes", "places", "stacks", "states")
 
     def __init__(
-        self, *, states: int = 100_000, stacks: int = 1_000_000, mask_bytes: int = 64 << 20
+        self,
+        *,
+        states: int = 100_000,
+        stacks: int = 1_000_000,
+        places: int = 100_000,
+        mask_bytes: int = 64 << 20,
     ) -> None:
         self.states = states
         self.stacks = stacks
+        self.places = places
         self.mask_bytes = mask_bytes
-        """Masks are dropped, oldest first, when they take more than this."""
+        """Places and masks are dropped when there are more, and found again when they are met."""
 
 
 class Table:
@@ -63,15 +77,19 @@ class Table:
         self._limits = limits
         self.states: list[State | None] = [None]
         self._ids: dict[State, int] = {}
+        self._rows: list[dict[int, int] | None] = [{}]
+        """For each state its entries that are not 0; None: not asked for yet."""
         self.flat: NDArray[np.int32] = np.zeros(64 * 256, np.int32)
-        self.is_filled: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self.is_flat: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        """Whether the entries of a state are in `flat`."""
         self.remembers: list[bool] = [False]
-        self.width: list[int] = [0]
-        """How many bytes are allowed in a state that is filled."""
         self.is_loop: NDArray[np.bool_] = np.zeros(64, np.bool_)
         self.zero: NDArray[np.int32] = np.full(64, -1, np.int32)
         """State at count zero, or -1 when it was not asked for."""
+        self.runs: list[bytes | None] = [None]
+        """Bytes that must follow, one after the other, where that is all a state says."""
         self.leaving: list[bytes | None] = [None]
+        self.is_shared: list[bool] = [False]
         self.cost: list[int] = [0]
         self.slope: list[int] = [0]
         self._actions: list[Action | None] = [None]
@@ -86,8 +104,7 @@ class Table:
         """For each stack: whether a frame in it remembers."""
         self._stack_ids: dict[tuple[int, int], int] = {}
         self._done: dict[tuple[int, int], tuple[int, int, bool]] = {}
-        self._moves: dict[int, list[tuple[int, int]]] = {}
-        self._row: NDArray[np.int32] = np.zeros(256, np.int32)
+        self._row: dict[int, int] = {}
 
     # ------------------------------------------------------------------------------------- states
 
@@ -108,40 +125,67 @@ class Table:
         number = len(self.states)
         if number > self._limits.states:
             raise LimitError(f"needs more than {self._limits.states} states")
-        if number >= len(self.is_filled):
+        if number >= len(self.is_flat):
             self._grow()
         self._ids[state] = number
         self.states.append(state)
         self.cost.append(cost)
         self.slope.append(state.slope)
         self.remembers.append(state.remembers)
-        self.width.append(0)
+        self._rows.append(None)
+        self.runs.append(state.data if isinstance(state, Spell) else None)
         self.leaving.append(state.leaving)
+        self.is_shared.append(state.is_shared)
         self.is_loop[number] = state.leaving is not None
         return number
 
     def _grow(self) -> None:
-        size = len(self.is_filled)
+        size = len(self.is_flat)
         self.flat = np.concatenate((self.flat, np.zeros(size * 256, np.int32)))
-        self.is_filled = np.concatenate((self.is_filled, np.zeros(size, np.bool_)))
+        self.is_flat = np.concatenate((self.is_flat, np.zeros(size, np.bool_)))
         self.is_loop = np.concatenate((self.is_loop, np.zeros(size, np.bool_)))
         self.zero = np.concatenate((self.zero, np.full(size, -1, np.int32)))
 
-    def fill(self, number: int) -> None:
-        """Computes the edges of a state."""
-        state = self.states[number]
-        assert state is not None
-        self._row = np.zeros(256, np.int32)
-        state.edges(self)
-        self.flat[number << 8 : (number + 1) << 8] = self._row
-        self.width[number] = int(np.count_nonzero(self._row))
-        self.is_filled[number] = True
+    def row(self, number: int) -> Mapping[int, int]:
+        """The entries of a state, by byte; those that are 0 are left out."""
+        found = self._rows[number]
+        if found is None:
+            state = self.states[number]
+            assert state is not None
+            self._row = {}
+            state.edges(self)
+            found = self._rows[number] = self._row
+        return found
+
+    def flatten(self, number: int) -> None:
+        """Puts the entries of a state into `flat`."""
+        row = self.row(number)
+        flat = self.flat[number << 8 : (number + 1) << 8]
+        flat[list(row)] = list(row.values())
+        self.is_flat[number] = True
 
     def go(self, on: Selector, state: State | None) -> None:
-        self._row[list(on) if isinstance(on, bytes) else on] = self.state_id(state)
+        self._tell(on, self.state_id(state))
 
     def do(self, on: Selector, action: Action) -> None:
-        self._row[list(on) if isinstance(on, bytes) else on] = self.entry(action)
+        self._tell(on, self.entry(action))
+
+    def _tell(self, on: Selector, entry: int) -> None:
+        row = self._row
+        if isinstance(on, int):
+            if entry:
+                row[on] = entry
+            else:
+                row.pop(on, None)
+            return
+        members = on if isinstance(on, bytes) else on.tolist()
+        if entry and not row:
+            self._row = dict.fromkeys(members, entry)
+        elif entry:
+            row.update(dict.fromkeys(members, entry))
+        else:
+            for byte in members:
+                row.pop(byte, None)
 
     def entry(self, action: Action) -> int:
         """What stands in the table for an action; 0 when it leads to a dead state."""
@@ -161,18 +205,6 @@ class Table:
             found = self._action_ids[action] = len(self._actions)
             self._actions.append(action)
         return -found
-
-    def moves(self, number: int) -> list[tuple[int, int]]:
-        """Bytes that are allowed, and what stands for them in the table."""
-        found = self._moves.get(number)
-        if found is None:
-            if not self.is_filled[number]:
-                self.fill(number)
-            row = self.flat[number << 8 : (number + 1) << 8]
-            some = np.flatnonzero(row)
-            found = list(zip(some.tolist(), row[some].tolist(), strict=True))
-            self._moves[number] = found
-        return found
 
     def at_zero(self, number: int) -> int:
         """The state in place of this one when its count is used up."""
@@ -260,15 +292,35 @@ class Table:
     def step(self, number: int, ctx: int, byte: int) -> tuple[int, int]:
         """One byte; (0, 0) when it is not allowed."""
         while number:
-            if not self.is_filled[number]:
-                self.fill(number)
-            entry = self.flat.item(number << 8 | byte)
+            entry = (self._rows[number] or self.row(number)).get(byte)
             if not entry:
                 break
             number, ctx, again = self.settle(entry, ctx)
             if not again:
                 return (number, ctx) if number else (0, 0)
         return 0, 0
+
+    def inside(self, number: int, size: int) -> int:
+        """The state after so many of the bytes that must follow in this one, but for the last."""
+        state = self.states[number]
+        assert isinstance(state, Spell)
+        return self.state_id(state.from_byte(size)) if size else number
+
+    def read(self, number: int, ctx: int, data: bytes) -> tuple[int, int]:
+        """Several bytes; (0, 0) when they are not allowed. Bytes that must follow are one step."""
+        at = 0
+        while at < len(data) and number:
+            run = self.runs[number]
+            if run is not None and len(run) > 1:
+                size = min(len(run) - 1, len(data) - at)
+                if data[at : at + size] != run[:size]:
+                    return 0, 0
+                number = self.inside(number, size)
+                at += size
+            else:
+                number, ctx = self.step(number, ctx, data[at])
+                at += 1
+        return number, ctx
 
     def step_symbol(self, number: int, ctx: int, token_id: int) -> tuple[int, int]:
         """One special token; (0, 0) when it is not allowed."""
@@ -300,30 +352,22 @@ class Table:
 
     def counts(self, number: int) -> bool:
         """Whether characters are counted in a state that is a loop."""
-        if not self.is_filled[number]:
-            self.fill(number)
+        row = self.row(number)
         # No loop is left by both of these.
-        row = number << 8
-        return bool(self.flat[row | 0x61] >= COUNT or self.flat[row | 0x41] >= COUNT)
+        return row.get(0x61, 0) >= COUNT or row.get(0x41, 0) >= COUNT
 
     def only_byte(self, number: int) -> int:
         """The byte if one alone is allowed, -2 if none is, -1 if several are."""
-        if not self.is_filled[number]:
-            self.fill(number)
-        found = np.flatnonzero(self.flat[number << 8 : (number + 1) << 8])
-        if len(found) == 1:
-            return int(found[0])
-        return -1 if len(found) else -2
+        row = self.row(number)
+        if len(row) == 1:
+            return next(iter(row))
+        return -1 if row else -2
 
     def distinct_bytes(self, number: int, preferred: AbstractSet[int]) -> list[int]:
         """Bytes that are allowed; of those that lead to the same place the smallest preferred."""
-        if not self.is_filled[number]:
-            self.fill(number)
-        row = self.flat[number << 8 : (number + 1) << 8]
         found: dict[int, int] = {}
         rest: list[int] = []
-        for byte in np.flatnonzero(row).tolist():
-            entry = int(row[byte])
+        for byte, entry in sorted(self.row(number).items()):
             # A byte that leaves is still to be read by the frame, so each may lead elsewhere.
             if entry < 0 and isinstance(self._actions[-entry], Enter | Leave):
                 rest.append(byte)

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 from untemplate.vocabulary import TokenKind, Vocabulary
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
-__all__ = ["Loop", "TokenTrie", "Trie", "mask_words", "token_trie"]
+__all__ = ["Loop", "TokenTrie", "Trie", "mask_words", "token_trie", "trie_of"]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -65,6 +66,21 @@ class Trie:
     high: Longs
     order: Ints
     """Token ids sorted by their bytes."""
+
+    @property
+    def roots(self) -> int:
+        """How many nodes the first level has."""
+        return self.levels[1] if len(self.levels) > 1 else 0
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        arrays = (self.byte, self.rank, self.first, self.children, self.low, self.high, self.order)
+        return sum(a.nbytes for a in arrays) + len(self.data)
+
+    def depth(self, node: int) -> int:
+        """How many bytes lead to a node."""
+        return bisect_right(self.levels, node)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +127,8 @@ class TokenTrie:
                 if first != token_id:
                     twins.append((first, token_id))
         self.twins = np.array(twins, np.int32).reshape(-1, 2)
+        self.data = vocabulary.tokens
+        """Bytes of each token, by id."""
         self.sorted = sorted(found)
         self.ids = found
         self.longest = max(map(len, self.sorted), default=0)
@@ -119,7 +137,7 @@ class TokenTrie:
         """Bytes that are tokens of their own."""
         self._order = np.array([found[t] for t in self.sorted], np.int32)
         self._flat, self._lengths, self._starts = _flatten(self.sorted)
-        self.full = _trie(self.sorted, self._order)
+        self.full = trie_of(self.sorted, self._order)
         self._loops: dict[bytes, Loop] = {}
         self._broken = _broken(self._flat, self._lengths)
         self._position = np.arange(len(self._flat)) - np.repeat(self._starts, self._lengths)
@@ -142,6 +160,11 @@ class TokenTrie:
             bits[self.twins[:, 1]] |= bits[self.twins[:, 0]]
         return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)
 
+    @lru_cache(maxsize=8)  # noqa: B019  a vocabulary's trie is kept for good
+    def matching(self, pattern: "re.Pattern[bytes]") -> Longs:
+        """Tokens in which a pattern is found, by id."""
+        return np.array(sorted(i for t, i in self.ids.items() if pattern.search(t)), np.int64)
+
     def has_longer(self, data: bytes) -> bool:
         """Whether some token begins with `data` and goes on."""
         at = bisect_right(self.sorted, data)
@@ -155,7 +178,7 @@ class TokenTrie:
         clean, characters = _settle(self.full, last, self._counts)
         stays = last < 0
         keep = np.flatnonzero(~stays)
-        rest = _trie([self.sorted[i] for i in keep], self._order[keep])
+        rest = trie_of([self.sorted[i] for i in keep], self._order[keep])
         counts = self._counts[stays]
         return Loop(
             clean,
@@ -230,7 +253,7 @@ def _flatten(tokens: list[bytes]) -> tuple[Longs, Longs, Longs]:
     return flat, lengths, np.cumsum(lengths) - lengths
 
 
-def _trie(tokens: list[bytes], order: Ints) -> Trie:
+def trie_of(tokens: list[bytes], order: Ints) -> Trie:
     """The trie of sorted tokens without doubles, level by level."""
     flat, lengths, starts = _flatten(tokens)
     shared = np.array([0, *map(_shared, tokens, tokens[1:])], np.int64)

@@ -53,14 +53,19 @@ class _Tools:
     def __init__(self, call: nodes.Call) -> None:
         self._call = call
         self._made: dict[int, nodes.Node] = {}
+        self._cost: int | None = None
 
     def alternatives(self) -> Iterator[tuple[Step, ...]]:
         for number in range(len(self._call.tools)):
             yield (self._tool(number),)
 
     def cost(self, of: Callable[[Step], int]) -> int:
-        tools = range(len(self._call.tools))
-        return min((of(self._tool(n)) for n in tools), default=INFINITE)
+        # That of the first tool which can be called at all: no schema is read before it is needed.
+        # Which is the nearest way is decided where the names are told apart.
+        if self._cost is None:
+            costs = (of(self._tool(n)) for n in range(len(self._call.tools)))
+            self._cost = next((cost for cost in costs if cost < INFINITE), INFINITE)
+        return self._cost
 
     def _tool(self, number: int) -> nodes.Node:
         found = self._made.get(number)
@@ -182,7 +187,11 @@ class TurnMachine:
         return found
 
     def _tools_of(self, call: nodes.Call) -> _Tools:
-        return self._tools.setdefault(id(call), (call, _Tools(call)))[1]
+        # Every call of a block is of the same tools; the call keeps the block's number its own.
+        found = self._tools.get(id(call.block))
+        if found is None:
+            found = self._tools[id(call.block)] = (call, _Tools(call))
+        return found[1]
 
     def _linked(self, steps: Sequence[Step], more: Rest | None) -> Rest | None:
         following = more.step if more else None

@@ -85,14 +85,14 @@ class Values:
     def numbers(self, verdicts: Verdicts) -> NumberMachine:
         """The numbers that end as they are asked to; what is asked alike shares its states."""
         if verdicts not in self._numbers:
-            self._numbers[verdicts] = NumberMachine(verdicts)
+            self._numbers[verdicts] = NumberMachine.of(verdicts)
         return self._numbers[verdicts]
 
     def strings(self, verdicts: Verdicts, quote: Quote) -> QuotedString:
         """The same of strings in one kind of quotes."""
         key = (verdicts, quote.byte)
         if key not in self._strings:
-            self._strings[key] = QuotedString(verdicts, quote)
+            self._strings[key] = QuotedString.of(verdicts, quote)
         return self._strings[key]
 
     @property

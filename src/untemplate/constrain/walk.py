@@ -1,11 +1,13 @@
 r"""Walks the trie of tokens from one configuration, level by level, in numpy.
 
     found = walk(table, trie, state, ctx)
-    found.ranks, found.states, found.ctxs      # each allowed token, and where it leads
+    found.ids, found.states, found.ctxs        # each allowed token, and where it leads
 
 A level is a gather in the table: state and byte of all nodes at once. Only entries that are actions
-(push, pop) go through Python, once for each pair of action and stack. Where a node stands in a loop
-that all tokens below it stay in, they are taken together and not looked at.
+(push, pop) go through Python, once for each pair of action and stack; where a level has few nodes
+all of it does. Where a node stands in a loop that all tokens below it stay in, they are taken
+together and not looked at. With `fragments` the inside of values that are alike in all grammars is
+not walked either: `found.rows` holds masks of it.
 
 `depth` is how far down the stack was looked: a mask found here holds for every configuration that
 is the same so far down. `used` is how many characters were counted: it holds for larger counts.
@@ -16,12 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from untemplate.constrain.fragments import Exit, Fragment, Fragments, Outlet, Rests
 from untemplate.constrain.table import COUNT, COUNT_BITS, COUNT_MASK, Table
 from untemplate.constrain.trie import Loop, TokenTrie, Trie
 
-__all__ = ["Walked", "walk"]
+__all__ = ["Walked", "walk", "walk_value"]
 
 Longs = NDArray[np.int64]
+_CTX_BITS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,38 +33,88 @@ class Walked:
     """What a walk found."""
 
     ids: NDArray[np.int32]
-    """Tokens that are allowed, but for those that stay in a loop."""
+    """Tokens that are allowed, but for those that stay in a loop or a fragment."""
     states: Longs
     """Where each of them leads."""
     ctxs: Longs
     loops: tuple[tuple[NDArray[np.int32], int, int], ...]
     """Tokens that stay in a loop, the state and the ctx of the loop before them."""
+    rows: tuple[NDArray[np.int32], ...]
+    """Masks of the tokens that stay in a fragment."""
+    rise: int
+    """How much farther from the end than before it a token of a fragment leads at most."""
+    edges: tuple[tuple[int, int], ...]
+    """States and ctxs in which fragments were entered."""
+    is_whole: bool
+    """Whether the tokens that stay in the loop it begins in are among them."""
     depth: int
     used: int
 
+    def targets(self) -> set[tuple[int, int]]:
+        """Where tokens lead, but for the insides of loops and fragments."""
+        keys: list[int] = np.unique(self.states << _CTX_BITS | self.ctxs).tolist()
+        found = {(key >> _CTX_BITS, key & ((1 << _CTX_BITS) - 1)) for key in keys}
+        found.update((state, at) for _, state, at in self.loops)
+        return found
 
-def walk(table: Table, tokens: TokenTrie, number: int, ctx: int) -> Walked:
+
+def walk(
+    table: Table, tokens: TokenTrie, number: int, ctx: int, fragments: Fragments | None = None
+) -> Walked:
     """All tokens that are allowed in a configuration, but those that `loop.rows` gives."""
     leaving = table.leaving[number]
     trie = tokens.full if leaving is None else tokens.loop(leaving).rest
-    return _Walk(table, tokens, trie, number, ctx).run()
+    found = _Walk(table, tokens, trie, (number, ctx), fragments)
+    found.is_whole = (
+        fragments is not None and table.is_shared[number] and found.enter(-1, number, ctx)
+    )
+    if not found.is_whole:
+        found.run([(0, trie.roots, number, ctx)])
+    return found.walked()
+
+
+def walk_value(
+    table: Table, tokens: TokenTrie, number: int, ctx: int, node: int
+) -> tuple[Walked, Trie, list[Exit]]:
+    """From inside a value on, behind a node of the whole trie (-1: its root), to its end.
+
+    The frame is a hole. With the walk comes the trie that was walked, and where the value ended.
+    """
+    leaving = table.leaving[number]
+    is_loop = node < 0 and leaving is not None
+    trie = tokens.loop(leaving).rest if is_loop and leaving is not None else tokens.full
+    found = _Walk(table, tokens, trie, (number, ctx), None)
+    if node < 0:
+        found.run([(0, trie.roots, number, ctx)])
+    else:
+        found.run([(int(trie.first[node]), int(trie.children[node]), number, ctx)])
+    return found.walked(), trie, found.exits
 
 
 _FEW = 64
 """So many table entries are looked up one by one rather than by a gather."""
+_MANY = 48
+"""A fragment is used where so many tokens would be walked."""
 
 
 class _Walk:
     """One walk."""
 
-    def __init__(self, table: Table, tokens: TokenTrie, trie: Trie, number: int, ctx: int) -> None:
+    def __init__(
+        self,
+        table: Table,
+        tokens: TokenTrie,
+        trie: Trie,
+        at: tuple[int, int],
+        fragments: Fragments | None,
+    ) -> None:
         self._table = table
         self._tokens = tokens
         self._trie = trie
+        self._fragments = fragments
         self._is_full = trie is tokens.full
-        self._number = number
-        self._ctx = ctx
-        self._depth = table.depths[ctx >> COUNT_BITS]
+        self._number, self._ctx = at
+        self._depth = table.depths[self._ctx >> COUNT_BITS]
         self._lowest = self._depth
         self._used = 0
         self._loops: list[tuple[NDArray[np.int32], int, int]] = []
@@ -69,11 +123,16 @@ class _Walk:
         self._ctxs: list[Longs] = []
         self._few: list[tuple[int, int, int]] = []
         """Rank, state and ctx of tokens found one by one."""
+        self._ranks: list[int] = []
+        """Ranks of tokens that end where one way alone is allowed."""
+        self._rows: list[NDArray[np.int32]] = []
+        self._edges: list[tuple[int, int]] = []
+        self._rise = 0
+        self.is_whole = False
+        self.exits: list[Exit] = []
 
-    def run(self) -> Walked:
-        trie = self._trie
-        count = trie.levels[1] if len(trie.levels) > 1 else 0
-        small: list[tuple[int, int, int, int]] | None = [(0, count, self._number, self._ctx)]
+    def run(self, small: list[tuple[int, int, int, int]] | None) -> None:
+        """From nodes on: their first child, how many they have, their state and ctx."""
         first = children = states = ctxs = np.zeros(0, np.int64)
         while True:
             if small is None and len(states) <= _FEW >> 2:
@@ -91,32 +150,98 @@ class _Walk:
             if not len(states):
                 break
             first, children, states, ctxs = self._step_many(first, children, states, ctxs)
-        return self._walked()
 
-    def _walked(self) -> Walked:
+    # ----------------------------------------------------------------------------------- fragments
+
+    def enter(self, node: int, number: int, ctx: int) -> bool:
+        """Takes the tokens behind a node in a state that has fragments; False: it does not hold."""
+        assert self._fragments is not None
+        state = self._table.states[number]
+        assert state is not None
+        count = ctx & COUNT_MASK
+        fragment = self._fragments.get(state, node, is_counted=bool(count))
+        if count and count <= fragment.used:
+            return False
+        self._rows.append(fragment.row)
+        self._edges.append((number, ctx))
+        self._rise = max(self._rise, fragment.rise)
+        if count:
+            self._used = max(self._used, self._spent(ctx) + fragment.used)
+        self._leave(fragment, ctx >> COUNT_BITS)
+        return True
+
+    def _leave(self, fragment: Fragment, stack: int) -> None:
+        """What stands behind the end of a value that is the same in all grammars."""
+        table = self._table
+        if not stack:
+            return
+        parent = table.parents[stack]
+        self._lowest = min(self._lowest, table.depths[parent])
+        for result, nodes in fragment.leaves:
+            number, ctx = table.resume(table.frames[stack], result), parent << COUNT_BITS
+            row = table.row(number)
+            following: list[tuple[int, int, int, int]] = []
+            for byte in row.keys() & nodes.keys():
+                for node in nodes[byte]:
+                    self._visit(node, row[byte], byte, ctx, following)
+            self.run(following)
+        for rests in fragment.rests:
+            number, ctx = table.resume(table.frames[stack], rests.result), parent << COUNT_BITS
+            if number:
+                self._walk_rests(rests, number, ctx)
+
+    def _walk_rests(self, rests: Rests, number: int, ctx: int) -> None:
+        table, trie = self._table, rests.trie
+        if len(rests.whole):
+            self._add(rests.whole, number, ctx)
+        inner = _Walk(table, self._tokens, trie, (number, ctx), None)
+        inner.run([(0, trie.roots, number, ctx)])
+        found = inner.walked()
+        if len(found.ids):
+            ids, sizes = rests.expand(found.ids)
+            self._ids.append(ids)
+            self._states.append(np.repeat(found.states, sizes))
+            self._ctxs.append(np.repeat(found.ctxs, sizes))
+        self._lowest = min(self._lowest, table.depths[ctx >> COUNT_BITS] - found.depth)
+
+    def _add(self, ids: NDArray[np.int32], number: int, ctx: int) -> None:
+        self._ids.append(ids)
+        self._states.append(np.full(len(ids), number, np.int64))
+        self._ctxs.append(np.full(len(ids), ctx, np.int64))
+
+    def _has_fragment(self, node: int, number: int) -> bool:
+        if self._fragments is None or not self._is_full or not self._table.is_shared[number]:
+            return False
+        trie = self._trie
+        return trie.high.item(node) - trie.low.item(node) >= _MANY
+
+    def walked(self) -> Walked:
         if self._few:
             ranks, states, ctxs = np.array(self._few, np.int64).T
             self._ids.append(self._trie.order[ranks])
             self._states.append(states)
             self._ctxs.append(ctxs)
+        if self._ranks:
+            self._add(self._trie.order[self._ranks], self._number, self._ctx)
         none = np.zeros(0, np.int64)
         return Walked(
             np.concatenate(self._ids) if self._ids else none.astype(np.int32),
             np.concatenate(self._states) if self._states else none,
             np.concatenate(self._ctxs) if self._ctxs else none,
             tuple(self._loops),
+            tuple(self._rows),
+            self._rise,
+            tuple(self._edges),
+            self.is_whole,
             self._depth - self._lowest,
             self._used,
         )
 
     def _work(self, small: list[tuple[int, int, int, int]]) -> int:
         """How many entries would be looked up one by one."""
-        table = self._table
-        total = 0
+        table, total = self._table, 0
         for _, count, number, _ in small:
-            if not table.is_filled[number]:
-                table.fill(number)
-            total += min(count, table.width[number])
+            total += 1 if table.runs[number] else min(count, len(table.row(number)))
         return total
 
     def _step_few(self, small: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
@@ -125,19 +250,43 @@ class _Walk:
         data = trie.data
         found: list[tuple[int, int, int, int]] = []
         for first, count, number, ctx in small:
-            if table.width[number] <= count:
-                for byte, entry in table.moves(number):
+            run = table.runs[number]
+            if run is not None and self._fragments is not None:
+                self._follow((first, count, number, ctx), run, found)
+                continue
+            row = table.row(number)
+            if len(row) <= count:
+                for byte, entry in row.items():
                     node = data.find(byte, first, first + count)
                     if node >= 0:
                         self._visit(node, entry, byte, ctx, found)
             else:
-                row = number << 8
                 for node in range(first, first + count):
                     byte = data[node]
-                    entry = table.flat.item(row | byte)
+                    entry = row.get(byte, 0)
                     if entry:
                         self._visit(node, entry, byte, ctx, found)
         return found
+
+    def _follow(
+        self, at: tuple[int, int, int, int], run: bytes, found: list[tuple[int, int, int, int]]
+    ) -> None:
+        """Down the trie where one way alone is allowed. No token there leads farther off."""
+        trie, (first, count, number, ctx) = self._trie, at
+        for size, byte in enumerate(run, 1):
+            node = trie.data.find(byte, first, first + count)
+            if node < 0:
+                return
+            if size == len(run):
+                last = self._table.inside(number, size - 1)
+                self._visit(node, self._table.row(last)[byte], byte, ctx, found)
+                return
+            rank = trie.rank.item(node)
+            if rank >= 0:
+                self._ranks.append(rank)
+            first, count = trie.first.item(node), trie.children.item(node)
+            if not count:
+                return
 
     def _visit(
         self,
@@ -150,13 +299,11 @@ class _Walk:
         table, trie = self._table, self._trie
         while entry < 0:
             number, ctx, again = self._one(entry, ctx >> COUNT_BITS)
-            if not number:
+            if not number or self._is_exit(node, number, again=again):
                 return
             if not again:
                 break
-            if not table.is_filled[number]:
-                table.fill(number)
-            entry = table.flat.item(number << 8 | byte)
+            entry = table.row(number).get(byte, 0)
         else:
             if not entry:
                 return
@@ -173,6 +320,8 @@ class _Walk:
         count = trie.children.item(node)
         if not count:
             return
+        if self._has_fragment(node, number) and self.enter(node, number, ctx):
+            return
         if self._is_full and table.is_loop[number]:
             loop = self._tokens.loop(table.leaving[number] or b"")
             if loop.clean[node] and (
@@ -182,6 +331,14 @@ class _Walk:
                 return
         found.append((trie.first.item(node), count, number, ctx))
 
+    def _is_exit(self, node: int, number: int, *, again: bool) -> bool:
+        """Whether the value of a fragment has ended; if so it is noted."""
+        state = self._table.states[number]
+        if not isinstance(state, Outlet):
+            return False
+        self.exits.append(Exit(node, state.result, is_read=not again))
+        return True
+
     def _step_many(
         self, first: Longs, children: Longs, states: Longs, ctxs: Longs
     ) -> tuple[Longs, Longs, Longs, Longs]:
@@ -189,9 +346,7 @@ class _Walk:
         trie = self._trie
         ahead = np.cumsum(children) - children
         nodes = np.repeat(first - ahead, children) + np.arange(int(children.sum()))
-        after, at = self._move(
-            np.repeat(states, children), np.repeat(ctxs, children), trie.byte[nodes]
-        )
+        after, at = self._move(np.repeat(states, children), np.repeat(ctxs, children), nodes)
         live = np.flatnonzero(after)
         nodes, after, at = nodes[live], after[live], at[live]
         ranks = trie.rank[nodes]
@@ -215,8 +370,13 @@ class _Walk:
         keep = np.ones(len(nodes), np.bool_)
         numbers: list[int] = looping.tolist()
         for number in numbers:
+            if table.is_shared[number] and self._fragments is not None:
+                for n in np.flatnonzero(states == number).tolist():
+                    node = int(nodes[n])
+                    if self._has_fragment(node, number) and self.enter(node, number, int(at[n])):
+                        keep[n] = False
             loop = self._tokens.loop(table.leaving[number] or b"")
-            here = np.flatnonzero(states == number)
+            here = np.flatnonzero((states == number) & keep)
             here = here[loop.clean[nodes[here]]]
             if table.counts(number):
                 here = here[(at[here] & COUNT_MASK) >= loop.characters[nodes[here]]]
@@ -244,9 +404,10 @@ class _Walk:
             return 0
         return max((self._ctx & COUNT_MASK) - (ctx & COUNT_MASK), 0)
 
-    def _move(self, states: Longs, at: Longs, byte: Longs) -> tuple[Longs, Longs]:
-        """One byte for each node."""
+    def _move(self, states: Longs, at: Longs, nodes: Longs) -> tuple[Longs, Longs]:
+        """The byte of each node."""
         table = self._table
+        byte = self._trie.byte[nodes]
         self._fill(states)
         entries = table.flat[(states << 8) + byte].astype(np.int64)
         counted = np.flatnonzero(entries >= COUNT)
@@ -262,18 +423,18 @@ class _Walk:
                 entries[zero[entries[zero] == number]] = table.at_zero(number)
         acting = np.flatnonzero(entries < 0)
         if len(acting):
-            entries, at = self._act(entries, at, byte, acting)
+            entries, at = self._act(entries, at, nodes, acting)
         return entries, at
 
     def _fill(self, states: Longs) -> None:
         table = self._table
-        missing = states[~table.is_filled[states]]
+        missing = states[~table.is_flat[states]]
         if len(missing):
             for number in np.unique(missing).tolist():
-                table.fill(number)
+                table.flatten(number)
 
-    def _act(self, entries: Longs, at: Longs, byte: Longs, acting: Longs) -> tuple[Longs, Longs]:
-        table = self._table
+    def _act(self, entries: Longs, at: Longs, nodes: Longs, acting: Longs) -> tuple[Longs, Longs]:
+        table, byte = self._table, self._trie.byte[nodes]
         at = at.copy()
         while len(acting):
             stacks = at[acting] >> COUNT_BITS
@@ -281,6 +442,12 @@ class _Walk:
             unique, where = np.unique(pairs, return_inverse=True)
             done = [self._one(-(p >> 40), p & ((1 << 40) - 1)) for p in unique.tolist()]
             results = np.array(done, np.int64)[where]
+            for number, _, is_again in set(done):
+                if number and isinstance(table.states[number], Outlet):
+                    ended = (results[:, 0] == number) & (results[:, 2] == is_again)
+                    for node in nodes[acting[ended]].tolist():
+                        self._is_exit(node, number, again=is_again)
+                    results[ended, 0] = 0
             entries[acting], at[acting] = results[:, 0], results[:, 1]
             again = acting[(results[:, 2] == 1) & (results[:, 0] > 0)]
             if not len(again):
