@@ -49,6 +49,23 @@ def conversation(seed, exchanges=12):
     return messages
 
 
+def forty_turns():
+    """A long talk with calls and their results, as an agent has it."""
+    messages = [{"role": "system", "content": "You look things up, and never make them up. " * 4}]
+    for number in range(40):
+        noun = ["weather", "file", "mail", "calendar", "ticket", "invoice"][number % 6]
+        asked = f"Question {number}: which {noun} is it that Anna Schmidt wrote about?"
+        made = call(f"call_{number}", f"find_{noun}_{number}", limit=number)
+        found = f"{noun} {number}: " + "seen by Anna Schmidt on Monday, and not since. " * 6
+        messages += [
+            {"role": "user", "content": asked},
+            {"role": "assistant", "content": "", "tool_calls": [made]},
+            {"role": "tool", "tool_call_id": made["id"], "content": found},
+            {"role": "assistant", "content": f"It is {noun} {number}, seen on Monday."},
+        ]
+    return [*messages, {"role": "user", "content": "Is there an invoice for Anna Schmidt?"}]
+
+
 def torn(messages, kept):
     """Indexes of calls and results of which only one is kept. Read naively, backwards."""
     kept = set(kept)

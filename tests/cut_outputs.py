@@ -68,7 +68,7 @@ def most_calls(dialect):
 
 
 def written(grammar, arguments, content="", reasoning=""):
-    """A turn as the dialect writes it, and so as models mostly do; text that can't stand is left."""
+    """A turn as the dialect writes it, and so as models mostly do; text that can't stand is not."""
     calls = [
         ToolCall(number, f"abcdefgh{number}", TOOL.name, json.dumps(value))
         for number, value in enumerate(arguments)

@@ -2,10 +2,12 @@ import random
 
 import pytest
 
-from conversations import conversation, count, tools, torn
+from conversations import conversation, count, forty_turns, tools, torn
 from untemplate.budget.compact import compact
 from untemplate.budget.plan import FitError, fit
+from untemplate.engines.llama.vocabulary import model_vocabulary
 from untemplate.errors import TemplateError
+from untemplate.turn import ChatTemplate
 
 
 def forty_exchanges():
@@ -81,6 +83,26 @@ def test_sixty_tools_and_forty_exchanges_fit_into_a_small_window():
     assert invoices <= {t.name for t in plan.tools} or len(plan.tools) < len(invoices)
     assert "of 60" in str(plan)
     assert "free" in str(plan)
+
+
+@pytest.mark.model
+def test_sixty_tools_and_forty_turns_fit_into_8k_with_the_model_s_own_tokenizer(model):
+    messages, given = forty_turns(), tools(60)
+    template, vocabulary = ChatTemplate.open(model.path), model_vocabulary(model)
+    plan = template.plan(messages, given, vocabulary, context=8192, results=400)
+    turn = template.turn(plan.messages, tools=plan.tools, shown=plan.shown)
+    assert len(turn.prompt_tokens(vocabulary)) == plan.prompt
+    assert plan.prompt + plan.output + plan.results + plan.free == 8192
+    assert plan.free >= 0
+    assert sum(row.tokens for row in plan.rows) == plan.prompt
+    assert not torn(messages, plan.kept)
+    named = {i for d in plan.dropped if d.what == "exchange" for i in indexes(d.place)}
+    assert named == set(range(len(messages))) - {*plan.kept}
+    assert len(plan.kept) > 40
+    shortened = {d.place for d in plan.dropped if d.what == "description"}
+    assert shortened == {t.name for t in plan.tools}
+    assert "dropped" in str(plan)
+    print(plan)
 
 
 def test_pinned_messages_and_wanted_tools_stay():

@@ -14,6 +14,7 @@ from untemplate.message import Tool, ToolCall
 from untemplate.server import Settings, create_app
 from untemplate.testing import ScriptedEngine
 from untemplate.turn import ChatTemplate
+from untemplate.vocabulary import byte_vocabulary
 
 CALL = '\n<tool_call>\n{"name": "pay", "arguments": %s}\n</tool_call>'
 CALLS = "Sure." + CALL % '{"to": "Zoë 東京", "amount": 120}' + CALL % '{"to": "b\\"", "amount": 7}'
@@ -192,3 +193,18 @@ def test_a_whole_answer_of_our_server_is_believed_too(stream):
     assert (call.state, call.cut_path, call.arguments) == ("cut", "/amount", '{"to": "Zoë 東京"')
     assert reply.message.raw == DATA[: DATA.index(b"amount") + 11].decode()
     assert reply.point is not None
+
+
+def test_what_a_server_left_out_is_known():
+    async def main():
+        engine = ScriptedEngine([b"Hi"])
+        engine.vocabulary, engine.context_tokens = byte_vocabulary(["<|im_end|>"]), 1000
+        app = create_app(engine, TEMPLATES, model="scripted")
+        client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app))
+        options = {"truncation": "auto"}
+        model = RemoteModel("http://127.0.0.1/v1", "scripted", client=client, options=options)
+        talk = [{"role": r, "content": "x" * 200} for r in ("user", "assistant")] * 5
+        return await ToolLoop(model).complete([*talk, *USER])
+
+    (step,) = asyncio.run(main()).steps
+    assert step.dropped[0] == "messages[0:2]: exchanges, the oldest"

@@ -4,13 +4,11 @@ import functools
 
 import pytest
 
+from byte_engine import ByteEngine
 from corpus import template_source
 from tool_loop import USER, complete
-from untemplate.engines.events import Finished, Generated, Prompted, Timings
 from untemplate.loop import Limits, LocalModel, ToolLoop
-from untemplate.message import Usage
 from untemplate.turn import ChatTemplate
-from untemplate.vocabulary import byte_vocabulary
 
 TEMPLATES = {
     "Qwen-Qwen2.5-7B-Instruct": "<|im_end|>",
@@ -31,32 +29,6 @@ REPLIES = {
 @functools.cache
 def template(name):
     return ChatTemplate(template_source(name), bos_token="<s>", eos_token=TEMPLATES[name])
-
-
-class ByteEngine:
-    """Writes a script byte by byte, with an end token; keeps the prompts it was sent, as ids."""
-
-    def __init__(self, stop, *script):
-        self.vocabulary = byte_vocabulary([stop, "<s>"], eos=stop)
-        self.end = self.vocabulary.special[stop]
-        self.script = list(script)
-        self.sent, self.turns = [], []
-
-    def generate(self, turn, *, max_tokens=None, sampling=None, stop=(), should_stop=None):
-        prompt = list(turn.prompt_tokens(self.vocabulary))
-        self.turns.append(turn)
-        self.sent.append(prompt)
-        yield Prompted(len(prompt), 0)
-        text = self.script.pop(0)
-        for token in self.vocabulary.encode(text, special=True):
-            turn.tokens.append(token)
-            yield Generated((token,), bytes([token]), tuple(turn.feed(bytes([token]))))
-        turn.tokens.append(self.end)
-        message = turn.finish("stop")
-        yield Finished(message, "stop", Usage(len(prompt), len(turn.tokens)), Timings(), 0)
-
-    def text(self, ids):
-        return self.vocabulary.bytes_of(ids).decode()
 
 
 def look(at: str) -> str:

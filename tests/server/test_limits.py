@@ -228,6 +228,14 @@ def test_a_conversation_that_is_too_long_is_made_to_fit_where_it_is_asked_for():
     assert choice["untemplate"]["dropped"][0] == "messages[0:2]: exchanges, the oldest"
     prompt = engine.turns[0].prompt_tokens(VOCABULARY)
     assert len(prompt) <= 2000 - 256
+    # A cut answer to it goes on in the same place.
+    api = client(engine=counting(bytewise(PAY), bytewise(PAY)[CUT:], context_tokens=2000))
+    options = {"truncation": "auto", "max_tokens": CUT}
+    message = ask(api, messages=messages, **options)["message"]
+    options |= {"messages": [*messages, message], "continue_final_message": True}
+    second = ask(api, **options)
+    assert second["untemplate"]["resumed"] == "exact"
+    assert second["finish_reason"] == "tool_calls"
     body = {**ASK, "messages": messages, "truncation": "auto", "max_tokens": 1990}
     response = client(engine=engine).post(CHAT, json=body)
     assert response.status_code == 400

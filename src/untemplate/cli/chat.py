@@ -69,7 +69,10 @@ def command(
     if system:
         messages.append({"role": "system", "content": system})
     if tools and functions:
-        writer = LocalModel(loaded.engine, loaded.template, sampling=sampling, clock=_now)
+        can_count = hasattr(loaded.engine, "vocabulary")
+        writer = LocalModel(
+            loaded.engine, loaded.template, sampling=sampling, clock=_now, fit=can_count
+        )
         loop = ToolLoop(writer, functions, limits=Limits(final_answer=True), max_tokens=max_tokens)
         _run(Hosted(loop, messages, tools))
     else:

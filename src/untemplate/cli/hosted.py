@@ -13,7 +13,7 @@ import asyncio
 import json
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -33,6 +33,7 @@ from untemplate.loop import (
     Restarted,
     Run,
     RunResult,
+    StepFinished,
     Text,
     ToolFinished,
     ToolLoop,
@@ -42,6 +43,7 @@ from untemplate.message import JSON
 
 __all__ = ["Hosted"]
 
+_LEFT_OUT_SHOWN = 3
 _ENDS: dict[Reason, str] = {
     "cut": "cut at the token limit",
     "loop": "stopped: the same call over and over",
@@ -112,6 +114,8 @@ class Hosted:
             case ToolFinished(outcome) if outcome.status != "pending":
                 text = _told(outcome, self._faults.places)
                 screen.result(outcome.call.name, text, is_failure=outcome.status != "ok")
+            case StepFinished(record) if record.dropped:
+                screen.note(_left_out(record.dropped))
             case Done():
                 screen.end()
             case _:
@@ -126,6 +130,11 @@ def _told(outcome: Outcome, places: Mapping[str, str]) -> str:
         return " at ".join(filter(None, (outcome.fault, places.get(outcome.call.id, ""))))
     error = cast("dict[str, dict[str, str]]", json.loads(outcome.text))["error"]
     return error["message"]
+
+
+def _left_out(dropped: Sequence[str]) -> str:
+    more = f" and {len(dropped) - _LEFT_OUT_SHOWN} more" if len(dropped) > _LEFT_OUT_SHOWN else ""
+    return f"too long for the context; not shown: {', '.join(dropped[:_LEFT_OUT_SHOWN])}{more}"
 
 
 def _decisions(state: Mapping[str, JSON]) -> dict[str, bool]:

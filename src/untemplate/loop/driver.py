@@ -260,6 +260,7 @@ class Driver:
             written.costs,
             written.diagnosis,
             seconds,
+            written.dropped,
         )
         self._steps.append(record)
         self.channel.send(StepFinished(record))

@@ -70,6 +70,8 @@ class Reply:
     """Where to go on if the message is cut; None: the model can't."""
     sizes: Mapping[str, CallSize] = field(default_factory=dict[str, CallSize])
     """What calls of the tools take whose calls were cut, by name, from a model that can tell."""
+    dropped: tuple[str, ...] = ()
+    """What of the conversation or the tools was left out of the prompt, to fit, and why."""
 
 
 ModelItem = Delta | ToolCall | Reply

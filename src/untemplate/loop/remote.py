@@ -124,7 +124,8 @@ class RemoteModel:
             raise EngineError("the server ended the answer in the middle", place=self._url)
         message, usage = answer.finish()
         back = answer.to_go_on()
-        yield Reply(message, usage, None if back is None else _Point(answer, back))
+        point = None if back is None else _Point(answer, back)
+        yield Reply(message, usage, point, dropped=answer.dropped)
 
     def _opened(self) -> "AbstractAsyncContextManager[httpx2.AsyncClient]":
         import httpx2  # noqa: PLC0415 - an extra, imported before by `__init__`

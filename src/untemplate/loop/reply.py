@@ -54,6 +54,8 @@ class Written:
     """What each of them took."""
     diagnosis: str = ""
     """What the limit was too low for, if the reply stayed cut."""
+    dropped: tuple[str, ...] = ()
+    """What the prompt of the last of them left out."""
 
 
 class ReplyReader:
@@ -112,7 +114,7 @@ class ReplyReader:
             attempts.append(_attempt(step.rung, reply, request))
         message = self._hand_over(reply)
         costs = tuple(a.usage for a in attempts)
-        return Written(message, total(*costs), len(costs), costs, step.diagnosis)
+        return Written(message, total(*costs), len(costs), costs, step.diagnosis, reply.dropped)
 
     def _step_of(self, attempts: Sequence[Attempt], request: Request) -> Climb | Stop:
         if self._sealed and not attempts[-1].can_resume:

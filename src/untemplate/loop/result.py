@@ -48,6 +48,8 @@ class StepRecord:
     diagnosis: str = ""
     """What the limit was too low for, if the reply stayed cut all the same."""
     seconds: float = 0.0
+    dropped: tuple[str, ...] = ()
+    """What of the conversation or the tools the model did not get to see, since it did not fit."""
 
 
 @dataclass(frozen=True, slots=True)

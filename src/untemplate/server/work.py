@@ -114,10 +114,10 @@ def _fitted(served: Served, request: ChatRequest) -> tuple[ChatRequest, Plan | N
         return request, None
     if served.vocabulary is None or served.context_tokens is None:
         raise RequestError("this engine can't count tokens", place="truncation")
-    if request.continue_final_message:
-        raise RequestError("a message that is continued can't be fitted", place="truncation")
+    # A message that is continued stays; what is fitted is what it answers.
+    kept = request.messages[-1:] if request.continue_final_message else []
     plan = served.template.plan(
-        request.messages,
+        request.messages[: len(request.messages) - len(kept)],
         request.tools,
         served.vocabulary,
         context=served.context_tokens,
@@ -126,7 +126,8 @@ def _fitted(served: Served, request: ChatRequest) -> tuple[ChatRequest, Plan | N
         now=datetime.now().astimezone(),
         variables=request.variables,
     )
-    return replace(request, messages=[dict(m) for m in plan.messages], tools=plan.tools), plan
+    messages = [*map(dict, plan.messages), *kept]
+    return replace(request, messages=messages, tools=plan.tools), plan
 
 
 def _turn(served: Served, request: ChatRequest, plan: Plan | None, nonce: str) -> Turn:

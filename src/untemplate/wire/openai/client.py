@@ -177,6 +177,12 @@ class AnswerReader:
         )
         return message, self._usage
 
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """What a server of this library left out of the prompt, to fit, and why."""
+        found = self._notes.get("dropped")
+        return tuple(map(text, found)) if isinstance(found, list) else ()
+
     def to_go_on(self) -> dict[str, JSON] | None:
         """The message to send back with `continue_final_message`; None if nothing is to be won.
 
