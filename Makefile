@@ -27,7 +27,12 @@ lint: .venv/ready  ## format, lint, and both type checkers
 laws: .venv/ready  ## the long runs of the laws
 	$(BIN)/pytest -m laws $(ARGS)
 
-bench: .venv/ready  ## every table of docs/benchmarks.md
+.venv/peers: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group bench
+	touch $@
+
+bench: .venv/peers  ## every table of docs/benchmarks.md
 	$(BIN)/python -m bench $(ARGS)
 
 lock:  ## renew requirements.lock from pyproject.toml

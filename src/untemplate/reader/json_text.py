@@ -65,6 +65,8 @@ _LETTERS = string.ascii_letters.encode()
 _KEY_BEGINS = _LETTERS + b"_$"
 _CLOSES = {0x7B: "}", 0x5B: "]", 0x28: ")"}
 _WORDS = {b"true": "true", b"false": "false", b"null": "null"}
+_WHOLE_WORD = re.compile(rb"true|false|null|True|False|None")
+"""What is whole with its last letter: no byte behind it can make another value of it."""
 _PYTHON_WORDS = {b"True": "true", b"False": "false", b"None": "null"}
 
 
@@ -352,6 +354,11 @@ class JsonFrame:
         if found:
             self._token += found.group()
             at = found.end()
+            if self._state == _WORD and (word := _WHOLE_WORD.match(self._token)):
+                at -= len(self._token) - word.end()
+                self._token = word.group()
+                self._end_token(at, sink)
+                return at
         if len(self._token) > MOST_TOKEN:
             return self._fail(at, f"a number or word has more than {MOST_TOKEN} characters")
         if at < len(data):
