@@ -5,6 +5,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs/tool-loop.md").read_text(encoding="utf-8")
 
@@ -35,6 +37,21 @@ def test_the_first_example_runs(monkeypatch, capsys):
     assert '"degrees":[12]' in str(model.requests[1].messages)
 
 
+def test_the_example_of_the_readme_runs(monkeypatch, capsys):
+    import untemplate.loop
+    from tool_loop import once
+
+    readme = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
+    model = once(("stock", {"article": "lamp"}), ("stock", {"article": "sofa"}))
+    monkeypatch.setattr(untemplate.loop, "RemoteModel", lambda url: model)
+    example = re.search(r"```python\n(import asyncio.*?)```", readme, re.DOTALL)[1]
+    exec(compile(example, "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("answer done (")
+    results = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
+    assert results[0] == "3"
+    assert "no such article" in results[1]
+
+
 def test_the_page_lists_every_type_of_error():
     from untemplate.loop import feedback
 
@@ -55,6 +72,19 @@ def test_the_example_of_events_runs(capsys):
     exec(compile(f"async def main():\n{lines}", "docs/tool-loop.md", "exec"), names)
     asyncio.run(names["main"]())
     assert capsys.readouterr().out == "{}now ok\ndone"
+
+
+@pytest.mark.model
+def test_the_example_of_a_model_in_this_process_runs(model_path, library):
+    from untemplate.loop import ToolLoop, tool
+
+    code = example("LlamaEngine").replace("model.gguf", str(model_path))
+    names = {}
+    exec(compile(code, "docs/tool-loop.md", "exec"), names)
+    loop = ToolLoop(names["model"], [tool(now, effect="read")], choice="required", max_tokens=40)
+    result = asyncio.run(loop.complete([{"role": "user", "content": "What time is it?"}]))
+    assert result.steps[0].outcomes[0].text == "noon"
+    names["engine"].close()
 
 
 def test_the_example_of_approvals_runs():
