@@ -1,10 +1,7 @@
 """What a call costs in a tool loop, beside pydantic-ai, openai-agents and LangGraph.
 
-The same scripted model, a tool that does nothing, 20 replies: see `bench/peers/loop.py`. Peers live
-in an environment of their own, since they bring some hundred packages:
-
-    python -m venv PEERS && PEERS/bin/pip install pydantic-ai-slim openai-agents langgraph langchain
-    UNTEMPLATE_PEERS=PEERS python -m bench loop
+The same scripted model, a tool that does nothing, 20 replies: see `bench/peers/loop.py`. `make bench`
+installs the peers; UNTEMPLATE_PEERS names another environment that has them.
 
 Times are the least of 12 rounds, CPU of the whole process (threads included), in microseconds per
 call; wall time beside it. Each measurement is a process of its own, one after the other.
@@ -34,11 +31,8 @@ def measured(python, library, kind, calls):
 
 def main():
     folder = os.environ.get("UNTEMPLATE_PEERS")
-    pythons = {"untemplate": sys.executable}
-    if folder:
-        pythons |= dict.fromkeys(PEERS, str(Path(folder) / "bin/python"))
-    else:
-        print("UNTEMPLATE_PEERS is not set: see the head of bench/loop.py for the peers.\n")
+    theirs = str(Path(folder) / "bin/python") if folder else sys.executable
+    pythons = {"untemplate": sys.executable, **dict.fromkeys(PEERS, theirs)}
     heads = [f"{kind}, {calls} a reply" for kind, calls in SHAPES]
     print("| CPU (wall) µs per call | " + " | ".join(heads) + " |")
     print("|---" * (len(SHAPES) + 1) + "|")
