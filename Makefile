@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: serve test lint laws bench lock
+.PHONY: serve test lint laws fuzz bench lock
 
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -26,6 +26,11 @@ lint: .venv/ready  ## format, lint, and both type checkers
 
 laws: .venv/ready  ## the long runs of the laws
 	$(BIN)/pytest -m laws $(ARGS)
+
+fuzz: .venv/ready  ## breed inputs for the reader by coverage; ARGS=-runs=-1 goes on without an end
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group fuzz
+	$(BIN)/python tests/reader/coverage_guided.py .cache/fuzz -max_len=400 $(or $(ARGS),-runs=1000000)
 
 .venv/peers: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
