@@ -1,6 +1,6 @@
 """What models really write, read in the dialect of their template: slips and how they come out.
 
-Every text goes through `reader.feeding.read_all`, so each is also read in pieces and from snapshots.
+Every text goes through `read_all`, so each is also read in pieces and from snapshots.
 """
 
 import json

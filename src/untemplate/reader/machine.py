@@ -232,6 +232,9 @@ class Machine:
         self._leave(data, way, match.start - tape.base, is_end=is_end)
         if found.skipped or not way.is_own:
             tape.note("missing_marker", "markers are missing", end, end)
+        if match.is_unknown_header:
+            message = "a header that the format does not have"
+            tape.note("unknown_header", message, match.start - tape.base, end)
         tape.part("marker", end)
         if is_end:
             self.place = "ended" if way.target == ENDED else "end"

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from untemplate.dialect import Hole
+from untemplate.reader.follow import MORE
+from untemplate.reader.header import leads_to_text, read_header
 from untemplate.reader.plan import ENDED, Way, Word
 from untemplate.reader.utf8 import SPACE, Data, past_space
 
@@ -58,7 +60,18 @@ class _Thread:
 class Match:
     """Ways that still fit. All positions are absolute."""
 
-    __slots__ = ("_threads", "first_mark", "found", "is_bare", "may_be_call", "start")
+    __slots__ = (
+        "_headed",
+        "_known",
+        "_marks_seen",
+        "_threads",
+        "first_mark",
+        "found",
+        "is_bare",
+        "is_unknown_header",
+        "may_be_call",
+        "start",
+    )
 
     def __init__(self, ways: Iterable[tuple[Way, int]], start: int, first_mark: int) -> None:
         self.start = start
@@ -66,12 +79,20 @@ class Match:
         self.first_mark = first_mark
         """Its length: if no way gets through, text goes on behind it."""
         self.found: Found | None = None
+        self.is_unknown_header = False
+        """Whether what is found is a header that the format does not have."""
         self._threads: list[_Thread] = []
+        self._headed: list[Way] = []
+        """Ways that such a header may be like."""
+        self._marks_seen, self._known = 0, start
+        """How many marks some way has got through, and the position behind them."""
         self.is_bare = self.may_be_call = False
         for way, skipped in ways:
             self.is_bare = self.is_bare or way.is_bare
             self.may_be_call = self.may_be_call or way.call is not None
             thread = _Thread(way, skipped, start)
+            if not skipped and leads_to_text(way):
+                self._headed.append(way)
             if skipped < len(way.elements):
                 self._threads.append(thread)
             elif self.found is None:
@@ -93,6 +114,19 @@ class Match:
             at += 1
             if self.found and self._is_enough(self.found):
                 break
+        if self.found is None and self._headed and self._marks_seen > bool(self.first_mark):
+            return self._read_header(data, at, base, final=final)
+        return at, True
+
+    def _read_header(self, data: Data, at: int, base: int, *, final: bool) -> tuple[int, bool]:
+        """Several marks were there, and then something else: perhaps up to a mark of theirs."""
+        start, known = self.start - base, self._known - base
+        verdict, way, end = read_header(self._headed, data, start, known, final=final)
+        if verdict == MORE:
+            return at, False
+        if way is not None:
+            self.is_unknown_header = True
+            self.found = Found(way, base + end, 0, (), base + end)
         return at, True
 
     def _is_enough(self, found: Found) -> bool:
@@ -138,11 +172,12 @@ class Match:
                 self.found = found
         return True
 
-    @staticmethod
-    def _advance(thread: _Thread, mark: bytes, end: int) -> None:
+    def _advance(self, thread: _Thread, mark: bytes, end: int) -> None:
         thread.offset += 1
         if thread.offset == len(mark):
             thread.index, thread.offset = thread.index + 1, 0
+            if not thread.skipped and thread.index > self._marks_seen:
+                self._marks_seen, self._known = thread.index, end
             if not thread.words:
                 thread.marker_end = end
 
