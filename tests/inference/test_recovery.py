@@ -83,6 +83,112 @@ CASES = [
         'Action:\n```json\n[{"tool_name": "ping", "parameters": {}}]\n```',
         [("ping", {})],
     ),
+    Reads(
+        "a message to a recipient that the format does not have",
+        "openai-gpt-oss-120b",
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary"
+        " to=assistant<|channel|>final<|message|>Hi",
+        [],
+        "Hi",
+        "Hm.",
+        ("unknown_header",),
+    ),
+    Reads(
+        "a channel that the format does not have",
+        "openai-gpt-oss-120b",
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>comment"
+        "<|message|>Hi<|end|><|start|>assistant<|channel|>final<|message|> there",
+        [],
+        "Hi there",
+        "Hm.",
+        ("unknown_header",),
+    ),
+    Reads(
+        "a second call without its first marker",
+        "Qwen3-Coder",
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
+        "</function>\n</tool_call>\n<function=ping>\n</function>\n</tool_call>",
+        [("get_weather", {"city": "Paris"}), ("ping", {})],
+        codes=("missing_marker",),
+    ),
+    Reads(
+        "the next call where the last one should be closed",
+        "GLM-4.6",
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
+        "<tool_call>ping\n</tool_call>",
+        [("get_weather", {"city": "Paris"}), ("ping", {})],
+        codes=("missing_close",),
+    ),
+    Reads(
+        "the end of all calls where the last one should be closed",
+        "MiniMax-M2",
+        'Hm.\n</think>\n\n<minimax:tool_call>\n<invoke name="get_weather">\n'
+        '<parameter name="city">Paris</parameter>\n</minimax:tool_call>',
+        [("get_weather", {"city": "Paris"})],
+        reasoning="Hm.",
+        codes=("missing_close",),
+    ),
+    Reads(
+        "the end of the turn where a call should be closed",
+        "Qwen3-Coder",
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n",
+        [("get_weather", {"city": "Paris"})],
+        codes=("missing_close",),
+    ),
+    Reads(
+        "the header of a call breaks off in front of its arguments",
+        "Kimi-K2-Instruct",
+        '<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0{"city": "Paris"}'
+        "<|tool_call_end|><|tool_call_begin|>functions.ping:1<|tool_call_argument_begin|>{}"
+        "<|tool_call_end|><|tool_calls_section_end|>",
+        [("get_weather", {"city": "Paris"}), ("ping", {})],
+        codes=("missing_marker",),
+    ),
+    Reads(
+        "a name without what should stand around it",
+        "Kimi-K2-Instruct",
+        '<|tool_calls_section_begin|><|tool_call_begin|>get_weather{"city": "Paris"}'
+        "<|tool_call_end|><|tool_calls_section_end|>",
+        [("get_weather", {"city": "Paris"})],
+        codes=("missing_marker",),
+    ),
+    Reads(
+        "a marker in the middle is missing",
+        "Kimi-K2-Instruct",
+        "<|tool_calls_section_begin|>functions.ping:0<|tool_call_argument_begin|>{}"
+        "<|tool_call_end|><|tool_calls_section_end|>",
+        [("ping", {})],
+        codes=("missing_marker",),
+    ),
+    Reads(
+        "a name without the word before it",
+        "google-gemma-4-31B-it",
+        "<|tool_call>:ping{}<tool_call|><|tool_call>ping{}<tool_call|>",
+        [("ping", {}), ("ping", {})],
+        codes=("missing_marker",),
+    ),
+    Reads(
+        "words where a name and arguments should be",
+        "google-gemma-4-31B-it",
+        "<|tool_call>call:look at this<tool_call|>",
+        [("look at this", {})],
+        codes=("missing_marker", "unknown_tool"),
+    ),
+    Reads(
+        "a number swallows no arguments",
+        "Mistral-Small-3.2-24B-Instruct-2506",
+        '[TOOL_CALLS]get_weather[CALL_ID]abc123456{"city": "Paris"}'
+        "[TOOL_CALLS]ping[CALL_ID]abc123457[ARGS]{}",
+        [("get_weather", {"city": "Paris"}), ("ping", {})],
+        codes=("missing_marker",),
+    ),
+    Reads(
+        "a server dropped the special tokens",
+        "LFM2-8B-A1B",
+        "[get_weather(city='Paris'), ping()]",
+        [("get_weather", {"city": "Paris"}), ("ping", {})],
+        codes=("bare_call", "missing_marker"),
+    ),
 ]
 
 

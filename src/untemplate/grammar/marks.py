@@ -20,8 +20,9 @@ _MARK = re.compile(rf"{_BRACKETED}|\](?=`)|(?:(?!{_BRACKETED}|\]`)\S)+")
 
 
 def marks(literal: str) -> tuple[str, ...]:
-    """The marks of a literal, in order; a lone bracket sticks to its right neighbour,
-    but one that closes only to a neighbour that holds another of its kind.
+    """The marks of a literal, in order; a lone bracket sticks to its right neighbour.
+
+    One that closes sticks only to a neighbour that holds another of its kind.
     """
     out: list[str] = []
     glued = ""

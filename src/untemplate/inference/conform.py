@@ -204,7 +204,9 @@ def _continues(value: JSON, place: str) -> Continue:
     match value:
         case None | False | "none":
             return False
-        case True | "content" | "reasoning_content":
+        case True:
+            return True
+        case "content" | "reasoning_content":
             return value
         case _:
             raise RequestError(

@@ -7,7 +7,8 @@ when its arguments and its end were seen, `bad` when they can't be read.
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
 
 from untemplate.dialect import Hole, Python, fill
 from untemplate.grammar.marks import is_distinctive
@@ -18,13 +19,13 @@ from untemplate.reader.follow import MORE, NO, YES, stands
 from untemplate.reader.frame import Frame
 from untemplate.reader.group import GroupFrame
 from untemplate.reader.json_text import JsonFrame
-from untemplate.reader.match import MOST_WORD_BYTES, Found
-from untemplate.reader.plan import ARGUMENTS, Arguments, CallPlan, Word
+from untemplate.reader.match import MOST_WORD_BYTES, NEVER_IN_NAME, Found
 from untemplate.reader.quoted import QuotedFrame
 from untemplate.reader.record import CallRecord
 from untemplate.reader.sink import Note
 from untemplate.reader.tape import Tape
-from untemplate.reader.utf8 import Data, overlap, past_space
+from untemplate.reader.utf8 import Data, past_space
+from untemplate.reader.ways import ARGUMENTS, Arguments, CallPlan, Word
 
 __all__ = ["CallFrame"]
 
@@ -147,7 +148,12 @@ class CallFrame:
             tape.written_id(fill(pattern, words))
 
     def _is_name(self, text: str) -> bool:
-        return text in self._tools or bool(_NAME.fullmatch(text))
+        if text in self._tools or _NAME.fullmatch(text):
+            return True
+        # Where two markers lead to a name, whatever stands there is meant for one.
+        found = self.found
+        leads = takewhile(lambda e: isinstance(e, bytes), found.way.elements[found.skipped :])
+        return len(list(leads)) > 1 and bool(_SPACED_NAME.fullmatch(text))
 
     def read(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
         """Read on, until it is known to be a call or over; gives the position."""
@@ -208,24 +214,24 @@ class CallFrame:
     # -------------------------------------------------------------------------- words and marks
 
     def _read_word(self, word: Word, data: Data, at: int, tape: Tape) -> int:
-        """A name, id or number in the rest of the header."""
+        """A name, id or number in the rest of the header: up to what can't be in it."""
         start = past_space(data, at)
-        found = min((p for e in word.ends if (p := data.find(e, start)) >= 0), default=-1)
-        begun = 0 if found >= 0 else max(overlap(data, e, start) for e in word.ends)
-        text = bytes(data[start : found if found >= 0 else len(data) - begun]).rstrip()
-        if b"\n" in text or len(text) > MOST_WORD_BYTES:
+        ended = (_NO_DIGIT if word.hole is Hole.INDEX else _NO_WORD).search(data, start)
+        ends = [ended.start() if ended else -1, *(data.find(e, start) for e in word.ends)]
+        end = min((e for e in ends if e >= 0), default=-1)
+        if (end if end >= 0 else len(data)) - start > MOST_WORD_BYTES:
             self._give_up(Note("bad_call", f"no {word.hole} ends where one was expected"))
             return at
-        if found < 0:
+        if end < 0:
             return at
         tape.part("structure", start)
-        self._take_word(word.hole, data, start, found, tape)
-        tape.part(_PARTS[word.hole], found)
+        self._take_word(word.hole, data, start, end, tape)
+        tape.part(_PARTS[word.hole], end)
         self._step += 1
-        return found
+        return end
 
     def _read_mark(self, mark: bytes, data: Data, at: int, tape: Tape) -> int:
-        """A mark of the header; one that is missing is passed over if the next thing is there."""
+        """A mark of the header; one that is missing is passed over if a later thing is there."""
         first = past_space(data, at)
         rest = bytes(data[first : first + len(mark)])
         if rest == mark:
@@ -237,14 +243,16 @@ class CallFrame:
         verdict = self._turn_to_variant(data, first)
         if verdict != NO:
             return at if verdict == MORE else self._read_mark(self._mark(), data, at, tape)
-        verdict = max((stands(m, data, first) for m in self._next_marks()), default=NO)
-        if verdict == NO:
-            return self._skip_header(mark, data, at, first, tape)
-        if verdict == YES:
-            message = f"{mark.decode(errors='replace')!r} is missing"
-            tape.note("missing_marker", message, first, first)
-            self._step += 1
-        return at
+        waits = False
+        for step, later in self._later():
+            verdict = stands(later, data, first)
+            if verdict == YES and not waits:
+                message = f"{mark.decode(errors='replace')!r} is missing"
+                tape.note("missing_marker", message, first, first)
+                self._step = step
+                return at
+            waits = waits or verdict == MORE
+        return at if waits else self._skip_header(mark, data, at, first, tape)
 
     def _mark(self) -> bytes:
         mark = self.plan.steps[self._step]
@@ -286,14 +294,19 @@ class CallFrame:
         self._give_up(Note("bad_call", message))
         return at
 
-    def _next_marks(self) -> tuple[bytes, ...]:
-        step = self.plan.steps[self._step + 1 : self._step + 2]
-        if step and isinstance(step[0], bytes):
-            return step  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
-        if step and isinstance(step[0], Arguments):
-            group = self.plan.group
-            return (group.head or group.open or b"\0",) if group else (b"{",)
-        return ()
+    def _later(self) -> Iterator[tuple[int, bytes]]:
+        """Marks behind the next step, up to where arguments begin; or the call's end, without."""
+        plan = self.plan
+        for number in range(self._step + 1, len(plan.steps)):
+            step = plan.steps[number]
+            if isinstance(step, bytes):
+                yield number, step
+            elif isinstance(step, Arguments):
+                group = plan.group
+                yield number, (group.head or group.open or b"\0") if group else b"{"
+                closers = enumerate(plan.closing, number + 1)
+                yield from ((n, c) for n, c in closers if is_distinctive(c.decode()))
+                return
 
     @property
     def is_closing(self) -> bool:
@@ -363,3 +376,6 @@ class CallFrame:
 
 _PARTS: dict[Hole, PartKind] = {Hole.NAME: "name", Hole.ID: "id", Hole.INDEX: "index"}
 _NAME = re.compile(r"[^\s<>{}()\[\]\"'`,;=]{1,256}")
+_SPACED_NAME = re.compile(r"[^\r\n<>{}()\[\]\"'`,;=]{1,256}")
+_NO_WORD = re.compile(b"[%s]" % re.escape(NEVER_IN_NAME))
+_NO_DIGIT = re.compile(rb"[^0-9]")

@@ -9,10 +9,10 @@ import copy
 from collections.abc import Iterable
 
 from untemplate.reader.marks import MarkSet
-from untemplate.reader.plan import CallPlan
 from untemplate.reader.sink import Note
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import Data, past_space
+from untemplate.reader.ways import CallPlan
 
 __all__ = ["Damage"]
 

@@ -213,7 +213,8 @@ class GroupFrame:
             if verdict == YES:
                 at = past_space(data, at + len(plan.separator))
         if at == len(data):
-            return start
+            # The model ended its turn behind a whole argument, and left the closer out.
+            return self._end(at, sink) if final and self._count and not self._depth else start
         waits = False
         for mark in (plan.tail,) if plan.tail else (e[0] for e in plan.ends if e):
             verdict = stands(mark, data, at)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from untemplate.grammar.marks import is_distinctive
 from untemplate.reader.follow import MORE, NO, YES
-from untemplate.reader.plan import ENDED, Way
 from untemplate.reader.utf8 import Data
+from untemplate.reader.ways import ENDED, Way
 
 __all__ = ["MOST_HEADER_BYTES", "leads_to_text", "read_header"]
 

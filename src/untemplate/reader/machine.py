@@ -21,11 +21,12 @@ from untemplate.reader.damage import Damage
 from untemplate.reader.events import Event
 from untemplate.reader.match import Found, Match
 from untemplate.reader.plain import Plain
-from untemplate.reader.plan import ENDED, AfterPlan, Plans, TextPlan, Way
+from untemplate.reader.plan import AfterPlan, Plans, TextPlan
 from untemplate.reader.sink import Note
 from untemplate.reader.tape import Tape
 from untemplate.reader.text import TextFrame
 from untemplate.reader.utf8 import Data, past_space, pointer_token
+from untemplate.reader.ways import ENDED, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -310,7 +311,7 @@ class Machine:
             return at
         plan = self._plans.rules[self._rule]
         assert isinstance(plan, AfterPlan)
-        self._follow([(w, 0) for w in (*plan.ways, *self._plans.stops)], "after", at)
+        self._follow([*plan.ways, *((w, 0) for w in self._plans.stops)], "after", at)
         return at
 
     def _read_end(self, data: Data, at: int) -> int:
@@ -329,7 +330,7 @@ class Machine:
         if call.wants_commit:
             at = self._commit(call, data, at)
             return at if call.record is None else self._read_call(data, at, why)
-        if call.outcome == "text":
+        if call.outcome == "text" or (call.outcome == "done" and call.record is None):
             return self._abort(call, data, final=bool(why))
         if call.outcome == "done":
             self._end_call(call, at)
@@ -370,10 +371,10 @@ class Machine:
         """What is not right about the call itself."""
         notes: list[Note] = []
         name, choice, number = call.name, self._choice, self.tape.record.calls_begun
-        if not call.found.way.is_own:
+        if call.found.way.is_bare and not call.found.way.is_own:
             notes.append(Note("bare_call", "a call without its markers was read as a call"))
-        if call.found.skipped:
-            notes.append(Note("missing_marker", "the call's first markers are missing"))
+        elif call.found.skipped or not call.found.way.is_own:
+            notes.append(Note("missing_marker", "markers that lead to the call are missing"))
         if name not in self._tools:
             notes.append(Note("unknown_tool", f"no tool is named {name!r}"))
         if (choice.name not in (None, name)) or (number and not choice.parallel):

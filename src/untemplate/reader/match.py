@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from untemplate.dialect import Hole
 from untemplate.reader.follow import MORE
 from untemplate.reader.header import leads_to_text, read_header
-from untemplate.reader.plan import ENDED, Way, Word
 from untemplate.reader.utf8 import SPACE, Data, past_space
+from untemplate.reader.ways import ENDED, Way, Word
 
 __all__ = ["Found", "Match", "WordFound"]
 
 MOST_WORD_BYTES = 256
+NEVER_IN_NAME = b"\r\n<>{}()[]\"'`,;="
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,9 @@ class Match:
 
     def _is_enough(self, found: Found) -> bool:
         """Whether what is found stands, whatever follows."""
-        if not self._threads or found.words:
+        if found.words:  # a slip gives way to what the family writes
+            return found.way.is_own or not any(t.way.is_own for t in self._threads)
+        if not self._threads:
             return True
         return found.way.call is None and found.way.target not in ("end", ENDED)
 
@@ -151,7 +154,7 @@ class Match:
                 continue
             element = elements[thread.index]
             if isinstance(element, Word):
-                if self._goes_on(thread, byte, base + at):
+                if self._goes_on(element, thread, byte, base + at):
                     left.append(thread)
             elif thread.offset == 0 and byte in SPACE:
                 left.append(thread)
@@ -182,12 +185,13 @@ class Match:
                 thread.marker_end = end
 
     @staticmethod
-    def _goes_on(thread: _Thread, byte: int, position: int) -> bool:
+    def _goes_on(word: Word, thread: _Thread, byte: int, position: int) -> bool:
         if thread.word_start < 0:
             if byte not in SPACE:
                 thread.word_start = position
             return True
-        return byte not in b"\r\n" and position - thread.word_start < MOST_WORD_BYTES
+        never = NEVER_IN_NAME if word.hole is Hole.NAME else b"\r\n"
+        return byte not in never and position - thread.word_start < MOST_WORD_BYTES
 
     @staticmethod
     def _word_ended(thread: _Thread, data: Data, at: int, base: int, *, final: bool) -> bool | None:
@@ -219,8 +223,12 @@ def _is_better(new: Found, old: Found) -> bool:
     return _rank(new) < _rank(old)
 
 
-def _rank(found: Found) -> tuple[int, bool, bool, bool, int, int]:
+def _rank(found: Found) -> tuple[bool | int, ...]:
     way, words = found.way, bool(found.words)
+    is_nothing = way.is_bare and not way.elements
     # What ends a turn may be the beginning of what leads on to another block.
     is_end = way.target in ("end", ENDED)
-    return found.skipped, way.is_bare, is_end, words, -found.end, -found.marker_end
+    # Without a marker, a name where one has to be tells more than a bracket.
+    is_vague = words != way.is_bare
+    kind = (is_nothing, found.skipped, way.is_bare, not way.is_own, is_end, is_vague)
+    return *kind, -found.end, -found.marker_end

@@ -1,112 +1,37 @@
 r"""The tables that a reader runs on, made once for each grammar.
 
-A `Way` is what leads from one place to another: marks to see in order, with any white space between
-them, and for a call the words between its marks, up to the point where it is clear that it is one.
-
-    content:0   "\n" + '<tool_call>\n{...'     -> Way((b"<tool_call>",), "call:0", lead="\n")
-                "\n" + '<tool_call>\n<function=' NAME '>\n'
-                                               -> Way((b"<tool_call>", b"<function=", NAME, b">"))
-
-The leniency of reading is made here: white space between marks is free, a way may be entered at a
-later mark (`Trigger.mark`), literals are only compared by their marks.
+Each rule of the grammar becomes a plan: the ways (`ways`) that lead out of it, and at which marks
+they begin. The leniency of reading is made here: white space between marks is free, a way may be
+entered at a later mark, literals are only compared by their marks, and beside each way there are
+those that models slip into (`slips`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from untemplate.dialect import CallBlock, Dialect, Encoding, Hole, Pairs, Pattern, Whole
+from untemplate.dialect import CallBlock, Dialect, Hole, Pairs, Pattern, Whole
 from untemplate.grammar import Grammar, nodes
-from untemplate.grammar.envelope import Envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader.events import TextKind
 from untemplate.reader.group_plan import Ends, GroupPlan, group_plan
 from untemplate.reader.marks import MarkSet
+from untemplate.reader.slips import bare_plan, entries, slips, without_special
+from untemplate.reader.ways import (
+    ARGUMENTS,
+    END_RULE,
+    ENDED,
+    Arguments,
+    CallPlan,
+    Step,
+    Way,
+    Word,
+)
 
-__all__ = [
-    "ARGUMENTS",
-    "ENDED",
-    "FENCE",
-    "AfterPlan",
-    "Arguments",
-    "CallPlan",
-    "Element",
-    "Plans",
-    "Step",
-    "TextPlan",
-    "Way",
-    "Word",
-    "bare_plan",
-    "plan_of",
-]
+__all__ = ["FENCE", "AfterPlan", "Plans", "TextPlan", "plan_of"]
 
 FENCE = b"```"
-ENDED = "stop"
-"""Target of the ways through a stop; `end` is in front of one."""
 
-_END_RULE = "end"
 _WEAK = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A hole between marks: a name, an id, a number."""
-
-    hole: Hole
-    ends: tuple[bytes, ...]
-    """What stands behind it."""
-
-
-Element = bytes | Word
-
-
-class Arguments:
-    """Stands for the arguments among the steps of a call."""
-
-
-ARGUMENTS = Arguments()
-
-Step = bytes | Word | Arguments
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """A call: an envelope between marks, or words and arguments with marks between them."""
-
-    rule: str
-    block: CallBlock
-    envelope: Envelope | None
-    steps: tuple[Step, ...]
-    """Everything behind the first literal, or the envelope and what is behind it."""
-    encoding: Encoding | None
-    """Of all arguments as one value."""
-    group: GroupPlan | None
-    """For arguments that are written pair by pair."""
-    closing: tuple[bytes, ...]
-    """Marks behind the arguments or the envelope."""
-    after: str
-    """The rule that follows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """What leads to a rule, and the white space that its literal has at its ends."""
-
-    elements: tuple[Element, ...]
-    target: str
-    lead: bytes = b""
-    trail: bytes = b""
-    """Taken off, once, from the text that follows."""
-    call: CallPlan | None = None
-    step: int = 0
-    """The step of the call at which reading goes on."""
-    is_bare: bool = False
-    """No mark shows that it is a call before its name does."""
-    is_own: bool = True
-    """The family writes it so; others are read for models that slipped."""
-    needs_lead: bool = False
-    """Its mark is a common word: without the white space before it, it is text."""
-    variants: tuple[CallPlan, ...] = ()
-    """Other calls that begin like this one, up to its step at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +58,8 @@ class TextPlan:
 class AfterPlan:
     """Structure between calls."""
 
-    ways: tuple[Way, ...]
+    ways: tuple[tuple[Way, int], ...]
+    """Each with the number of the mark at which it is entered."""
     text: str = ""
     """The rule of text that may follow without any mark."""
 
@@ -203,6 +129,7 @@ class _Planner:
             (n, t) for n, t in openings if not n.strip() and isinstance(rules.get(t), TextPlan)
         ]
         ways = [w for n, t in openings if (w := self._way(n, t)).elements or w.call]
+        ways += [s for w in ways for s in slips(w)]
         content = self._fallback(rules, ways)
         rules.setdefault(content.rule, content)
         skip, default = min(texts, key=lambda text: len(text[0]), default=("", ""))
@@ -264,7 +191,7 @@ class _Planner:
         return tuple(c for c in alike if c.steps != call.steps)
 
     def _after(self, options: Sequence[tuple[str, str]]) -> AfterPlan:
-        in_section = any(t == _END_RULE and marks(n) for n, t in options)
+        in_section = any(t == END_RULE and marks(n) for n, t in options)
         ways = [self._way(n, t, in_section=in_section) for n, t in options]
         known = {w.elements[:1] for w in ways if w.call}
         if self._calls:
@@ -273,12 +200,14 @@ class _Planner:
                 if elements not in known:
                     way = Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
                     ways.append(way)
-        for way in [w for w in ways if w.target == _END_RULE and w.elements]:
-            left = _without_special(way.elements)
+        for way in [w for w in ways if w.target == END_RULE and w.elements]:
+            left = without_special(way.elements)
             if left and left != way.elements:
                 ways.append(replace(way, elements=left, is_own=False))
-        text = [w.target for w in ways if not w.elements and not w.call and w.target != _END_RULE]
-        return AfterPlan(tuple(w for w in ways if w.elements or w.call), "".join(text[:1]))
+        text = [w.target for w in ways if not w.elements and not w.call and w.target != END_RULE]
+        ways = [w for w in ways if w.elements or w.call]
+        ways += [s for w in ways for s in slips(w)]
+        return AfterPlan(tuple((w, n) for w in ways for n in entries(w)), "".join(text[:1]))
 
     # --------------------------------------------------------------------------------------- text
 
@@ -287,7 +216,7 @@ class _Planner:
         begins: dict[bytes, list[tuple[int, int]]] = {}
         for number, exit_ in enumerate(node.exits):
             way = self._way(exit_.literal.decode(), exit_.target)
-            if exit_.target == _END_RULE:
+            if exit_.target == END_RULE:
                 for mark, element in enumerate(way.elements):
                     if mark == 0 or is_distinctive(_mark(way, mark).decode()):
                         assert isinstance(element, bytes)
@@ -299,6 +228,10 @@ class _Planner:
                         continue
                     if trigger.data.startswith(first):
                         begins.setdefault(first, []).append((len(ways), trigger.mark))
+            ways.append(way)
+        for way in [s for w in ways for s in slips(w)]:
+            for mark in entries(way):
+                begins.setdefault(_mark(way, mark), []).append((len(ways), mark))
             ways.append(way)
         return self._text_plan(rule, node.kind, ways, begins)
 
@@ -356,7 +289,7 @@ class _Planner:
             yield mark, Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
         # Some servers drop special tokens: what is left of a way may still tell a call.
         for way in [w for w in ways if w.call and not w.is_bare]:
-            left = _without_special(way.elements)
+            left = without_special(way.elements)
             names = any(isinstance(e, Word) and e.hole is Hole.NAME for e in left)
             if names and left != way.elements and isinstance(left[0], bytes):
                 yield left[0], replace(way, elements=left, is_bare=True, is_own=False)
@@ -407,8 +340,8 @@ class _Planner:
                 ends.append((mark, *rest))
             else:
                 ends += [(mark, m) for m in behind]
-        if not closing:
-            ends += [(m,) for m in behind]
+        certain = (m for m in behind if is_distinctive(m.decode()) and not opened.startswith(m))
+        ends += [(m,) for m in (certain if closing else behind)]
         ends += [(_mark(w, 0),) for w in self._stops]
         return tuple(dict.fromkeys(ends))
 
@@ -424,23 +357,6 @@ class _Planner:
             found += marks(edge.literal + ("" if isinstance(first, Hole) else first))[:1]
         stops = [_mark(w, 0) for w in self._stops]
         return tuple(dict.fromkeys((*_encoded(found), *stops)))
-
-
-_GENERIC = Envelope(
-    before="", after="", arguments=("arguments",), name=("name",), id=None, fixed=()
-)
-
-
-def bare_plan(call: CallPlan, closing: tuple[bytes, ...] = ()) -> CallPlan:
-    """The same call as JSON without any marker."""
-    return replace(
-        call,
-        envelope=call.envelope or _GENERIC,
-        steps=(ARGUMENTS, *closing),
-        encoding=None,
-        group=None,
-        closing=closing,
-    )
 
 
 def _header(
@@ -486,11 +402,6 @@ def _commit_step(steps: "tuple[Step, ...]") -> int:
     return len(steps)
 
 
-def _without_special(elements: tuple[Element, ...]) -> tuple[Element, ...]:
-    """What is left of a way when marks that look like special tokens are gone."""
-    return tuple(e for e in elements if isinstance(e, Word) or not is_distinctive(e.decode()))
-
-
 def _literal_and_rule(node: nodes.Node) -> tuple[str, str]:
     match node:
         case nodes.Sequence((nodes.Literal(data), nodes.Reference(rule))):
@@ -503,7 +414,7 @@ def _literal_and_rule(node: nodes.Node) -> tuple[str, str]:
 
 def _is_plain_end(way: Way) -> bool:
     """Whether the way leads to the end with nothing but white space."""
-    return not way.elements and way.target == _END_RULE
+    return not way.elements and way.target == END_RULE
 
 
 def _lead(literal: str) -> bytes:

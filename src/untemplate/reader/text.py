@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from untemplate.reader.match import Match
 from untemplate.reader.plain import Plain, text_plain
-from untemplate.reader.plan import FENCE, TextPlan, Way
+from untemplate.reader.plan import FENCE, TextPlan
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import (
     SPACE,
@@ -20,6 +20,7 @@ from untemplate.reader.utf8 import (
     past_space,
     whole_characters,
 )
+from untemplate.reader.ways import Way
 
 if TYPE_CHECKING:
     from untemplate.reader.events import TextKind

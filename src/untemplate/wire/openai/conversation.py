@@ -99,7 +99,9 @@ def read_continue(value: JSON, *, place: str = "continue_final_message") -> Cont
     match value:
         case None | False:
             return False
-        case True | "content" | "reasoning_content":
+        case True:
+            return True
+        case "content" | "reasoning_content":
             return value
         case _:
             raise RequestError(
