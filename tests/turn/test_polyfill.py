@@ -1,8 +1,13 @@
 from importlib.resources import files
 
+import pytest
+
+from corpus import template_source
 from untemplate.dialect import loads
+from untemplate.inference import analyse
 from untemplate.message import Tool
-from untemplate.turn.polyfill import polyfill
+from untemplate.template.rendering import CompiledTemplate
+from untemplate.turn.polyfill import polyfill, spell_calls
 
 GENERIC = loads((files("untemplate.dialect") / "data/generic.json").read_text("utf-8"))
 WEATHER = Tool(
@@ -73,3 +78,49 @@ def test_results_become_one_user_turn():
             "content": "<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response>",
         }
     ]
+
+
+def content_after_calls(name, *calls, content="", before=()):
+    function = {"name": "f", "arguments": '{"x": "y"}'}
+    made = [{"id": f"c{n}", "type": "function", "function": function} for n in range(*calls)]
+    answer = {"role": "assistant", "content": content, "tool_calls": made}
+    dialect = analyse(CompiledTemplate(template_source(name))).dialect
+    return spell_calls([{"role": "user", "content": "hi"}, *before, answer], dialect)[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "written"),
+    [
+        ("LFM2-8B-A1B", "", "<|tool_call_start|>[f(x='y')]<|tool_call_end|>"),
+        ("LFM2-8B-A1B", "So", "So<|tool_call_start|>[f(x='y')]<|tool_call_end|>"),
+        (
+            "ibm-granite-granite-3.3-2B-Instruct",
+            "",
+            '<|tool_call|>[{"name": "f", "arguments": {"x": "y"}}]',
+        ),
+        (
+            "llama-cpp-deepseek-r1",
+            "So",
+            (
+                "So<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n"
+                '{"x": "y"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+            ),
+        ),
+    ],
+)
+def test_calls_that_a_template_leaves_out_of_history_become_content(name, content, written):
+    spelt = content_after_calls(name, 1, content=content)
+    assert spelt == {"role": "assistant", "content": written}
+
+
+def test_calls_that_a_template_writes_stay_as_they_are():
+    assert "tool_calls" in content_after_calls("Qwen3-Coder", 3)
+    assert "tool_calls" in content_after_calls("llama-cpp-deepseek-r1", 1)
+
+
+def test_calls_that_a_template_writes_in_one_place_only_become_content_in_others():
+    name = "deepseek-ai-DeepSeek-R1-Distill-Llama-8B"
+    assert "tool_calls" in content_after_calls(name, 2)
+    assert "tool_calls" not in content_after_calls(name, 3)
+    result = {"role": "tool", "tool_call_id": "c0", "content": "r"}
+    assert "tool_calls" not in content_after_calls(name, 2, before=[result])

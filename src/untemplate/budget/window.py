@@ -169,7 +169,7 @@ def _tokens(
     if before is None:
         into = (e.literal for e in dialect.edges if e.target == block and e.source != block)
         before = next(into, "")
-    after = next((e.literal for e in dialect.edges_from(block) if e.target == END), "")
+    after = dialect.literal(block, END)
     text = before + write_calls(dialect, block, [call]) + after
     return len(vocabulary.encode(text, special=True)) + 1
 

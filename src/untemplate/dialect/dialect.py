@@ -253,6 +253,11 @@ class Dialect:
     def edges_from(self, block: str) -> tuple[Edge, ...]:
         return tuple(e for e in self.edges if e.source == block)
 
+    def literal(self, source: str, target: str) -> str:
+        """What stands between two blocks, in the way that is usual; "" where nothing leads over."""
+        found = (e.literal for e in self.edges if (e.source, e.target) == (source, target))
+        return next(found, "")
+
     def place(self, before: Before = "user", follows: Follows = "nothing") -> History | None:
         """How history writes a turn there; None when the dialect has no history at all."""
         befores: tuple[Before, ...] = ("later user", "user", "tool")

@@ -149,19 +149,15 @@ def _content(dialect: Dialect) -> JSON:
     return {"close": list(dialect.stops), "repeats": True, "join": ""}
 
 
-def _literal(dialect: Dialect, source: str, target: str) -> str:
-    return next((e.literal for e in dialect.edges if (e.source, e.target) == (source, target)), "")
-
-
 def _function(name: str, arguments: str) -> JSON:
     return {"type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _calls(dialect: Dialect, name: str, block: CallBlock) -> JSON | None:
     leads = [o.literal.strip() for p in dialect.prompts for o in p.openings if o.block == name]
-    before = min((x for x in (*leads, _literal(dialect, "content", name).strip()) if x), default="")
-    after = _literal(dialect, name, END).strip()
-    between = _literal(dialect, name, name).strip()
+    before = min((x for x in (*leads, dialect.literal("content", name).strip()) if x), default="")
+    after = dialect.literal(name, END).strip()
+    between = dialect.literal(name, name).strip()
     keys = _json_keys(block.pattern)
     if keys is not None and between == "," and before.endswith("[") and after.startswith("]"):
         return _array(before[:-1].strip(), after[1:].strip(), keys, dialect)

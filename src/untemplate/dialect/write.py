@@ -101,7 +101,7 @@ def write_calls(
     """A run of calls, without what stands before the first and after the last."""
     block = dialect.written.get(name) or dialect.blocks[name]
     assert isinstance(block, CallBlock)
-    between = next((e.literal for e in dialect.edges if e.source == e.target == name), "")
+    between = dialect.literal(name, name)
     return between.join(_write_call(block, c, first + n) for n, c in enumerate(calls))
 
 

@@ -78,8 +78,7 @@ def written_so_far(
     calls = calls_of(message.get("tool_calls")) if field is True else ()
     if calls:
         out, name, called = _to_call(dialect, prompt, out, block)
-        between = (e.literal for e in dialect.edges_from(name) if e.target == name)
-        out += rewritten(called, next(between, ""), calls)
+        out += rewritten(called, dialect.literal(name, name), calls)
     return out
 
 

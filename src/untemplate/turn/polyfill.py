@@ -1,4 +1,6 @@
-r"""Tools for a template that has none: they are described in words, in the system turn.
+r"""Tools for a template that has none, or that writes no calls.
+
+`polyfill` is for templates without tools: they are described in words, in the system turn.
 
 In comes a conversation with `tools`, `tool_calls` and `tool` messages; out comes one of plain
 system, user and assistant messages that any template renders. The words stand in the dialect
@@ -7,16 +9,19 @@ history exactly what its grammar asks of it:
 
     {"role": "assistant", "tool_calls": [ping]} -> {"role": "assistant", "content": "<tool_call>…"}
     {"role": "tool", "content": "pong"}         -> {"role": "user", "content": "<tool_response>…"}
+
+`spell_calls` is for templates that show tools but leave calls out of history, always or beside
+content: there the calls alone become text.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from untemplate.dialect import END, CallBlock, Dialect, Edge, Hole, Polyfill, fill
+from untemplate.dialect import END, CallBlock, Dialect, History, Hole, Polyfill, fill
 from untemplate.message import JSON, Tool
 
-__all__ = ["polyfill"]
+__all__ = ["polyfill", "spell_calls"]
 
 Conversation = Sequence[Mapping[str, JSON]]
 
@@ -26,19 +31,13 @@ def polyfill(messages: Conversation, tools: Sequence[Tool], dialect: Dialect) ->
     words = dialect.polyfill
     assert words is not None
     call, block = next((n, b) for n, b in dialect.blocks.items() if isinstance(b, CallBlock))
-    between, closing = _literal(dialect.edges, call, call), _literal(dialect.edges, call, END)
     names: dict[str, str] = {}
     out: list[dict[str, JSON]] = []
     after_result = False
     for message in messages:
         if message.get("role") == "assistant" and message.get("tool_calls"):
-            calls = _calls(message, block)
-            names.update((c[Hole.ID], c[Hole.NAME]) for c in calls)
-            content = _text(message)
-            lead = _literal(dialect.edges, "content", call) if content else ""
-            written = between.join(fill(block.pattern, c) for c in calls)
-            kept = {k: v for k, v in message.items() if k != "tool_calls"}
-            out.append({**kept, "content": content + lead + written + closing})
+            names.update((c[Hole.ID], c[Hole.NAME]) for c in _calls(message, block))
+            out.append(_spelt(message, dialect, call, block))
         elif message.get("role") == "tool":
             name = str(message.get("name") or names.get(str(message.get("tool_call_id")), ""))
             text = words.result.replace("{name}", name).replace("{result}", _text(message))
@@ -60,6 +59,49 @@ def polyfill(messages: Conversation, tools: Sequence[Tool], dialect: Dialect) ->
             examples.append({"role": "assistant", "content": example.assistant})
         out[1:1] = examples
     return out
+
+
+def spell_calls(messages: Conversation, dialect: Dialect) -> Conversation:
+    """The conversation with calls as text in the messages whose calls the template leaves out."""
+    if all("tool_calls" not in m for m in messages):
+        return messages
+    found = ((n, b) for n, b in dialect.blocks.items() if isinstance(b, CallBlock))
+    call, block = next(found, ("", None))
+    if block is None:
+        return messages
+    roles = ("", *(m.get("role") for m in messages))
+    return [
+        message
+        if _is_written(message, dialect.place("tool" if before == "tool" else "user"))
+        else _spelt(message, dialect, call, block)
+        for message, before in zip(messages, roles, strict=False)
+    ]
+
+
+def _is_written(message: Mapping[str, JSON], history: History | None) -> bool:
+    """Whether history holds the calls of a message: in a frame of their own, and not too many."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or not calls or history is None:
+        return True
+    has = ("content", "calls") if message.get("content") else ("calls",)
+    frames = (f for f in history.frames if f.has == has)
+    most = history.calls_max
+    # Where one call is all that a template takes, each gets a message of its own.
+    few = most is None or most == 1 or len(calls) <= most
+    return few and any(p.field == "calls" for f in frames for p in f.parts)
+
+
+def _spelt(
+    message: Mapping[str, JSON], dialect: Dialect, call: str, block: CallBlock
+) -> dict[str, JSON]:
+    """The message with its calls in its content, as its model wrote them."""
+    content = _text(message)
+    openings = (o.literal for p in dialect.prompts for o in p.openings if o.block == call)
+    lead = dialect.literal("content", call) if content else next(openings, "")
+    calls = (fill(block.pattern, c) for c in _calls(message, block))
+    written = dialect.literal(call, call).join(calls) + dialect.literal(call, END)
+    kept = {k: v for k, v in message.items() if k != "tool_calls"}
+    return {**kept, "content": content + lead + written}
 
 
 def _text(message: Mapping[str, JSON]) -> str:
@@ -98,10 +140,6 @@ def _arguments(given: JSON, block: CallBlock) -> str:
         except (ValueError, RecursionError):
             return given
     return block.arguments.write(value) if isinstance(value, dict) else str(given)
-
-
-def _literal(edges: Sequence[Edge], source: str, target: str) -> str:
-    return next((e.literal for e in edges if (e.source, e.target) == (source, target)), "")
 
 
 def _described(words: Polyfill, tool: Tool) -> str:

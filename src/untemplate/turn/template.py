@@ -37,7 +37,7 @@ from untemplate.template.source import TemplateSource, read_source
 from untemplate.template.tools import plain_tools, prepare_tools
 from untemplate.turn.continuation import written_so_far
 from untemplate.turn.notes import is_pinned, without_notes
-from untemplate.turn.polyfill import polyfill
+from untemplate.turn.polyfill import polyfill, spell_calls
 from untemplate.turn.turn import Turn
 from untemplate.vocabulary import Vocabulary
 
@@ -307,6 +307,8 @@ class ChatTemplate:
         """The template for this conversation, and the conversation as it takes it."""
         if self.dialect.polyfill is not None:
             messages = polyfill(messages, tools, self.dialect)
+        else:
+            messages = spell_calls(messages, self.dialect)
         prepared = prepare([without_notes(m) for m in messages], self.analysis.capabilities)
         return self._with_tools if tools else self._without_tools, prepared
 
