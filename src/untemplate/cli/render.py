@@ -10,6 +10,7 @@ message as the template writes it, from where its prompt ends: what `parse` read
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -58,44 +59,82 @@ def _turn(template: ChatTemplate, request: Request, now: datetime) -> Turn:
 def _answer(template: ChatTemplate, request: Request, now: datetime) -> str:
     asked = replace(request, messages=request.messages[:-1])
     turn = _turn(template, asked, now)
+    # Some templates write the reasoning of earlier turns only when they are told to.
+    variables = {**template.analysis.capabilities.history_switches, **request.variables}
     whole, before = (
-        template.render(r.messages, r.tools, now=now, variables=r.variables)
-        for r in (request, asked)
+        template.render(r.messages, r.tools, now=now, variables=variables) for r in (request, asked)
     )
     history = template.dialect.place(_place(request))
     frame = _frame(history, request) if history else None
-    block = frame.parts[0].block if frame and frame.parts else ""
+    if whole == before:
+        return ""  # the message leaves no trace
+    if history is None or frame is None:
+        raise _unknown(request)
+    whole = _without_end(whole, before, history.header)
+    if history.after:  # the template opens the next turn after every conversation
+        opened = sorted((p.text for p in template.dialect.prompts), key=len, reverse=True)
+        end = _first([p for p in opened if whole.endswith(history.after + p)])
+        whole = whole.removesuffix(history.after + end)
+    if not frame.parts and whole.startswith(turn.prompt):
+        return whole[len(turn.prompt) :]
+    if not frame.parts:
+        text = frame.literals[0].removesuffix(history.after)
+        return text if _leads(turn, "content", text) else _first(_ways(turn, "content")) + text
+    block = frame.parts[0].block
     others = sorted((before + p.text for p in template.dialect.prompts), key=len, reverse=True)
-    whole = whole.removesuffix(history.after if history else "")
     for prompt in (turn.prompt, *others):
         text = whole[len(prompt) :]
-        if whole.startswith(prompt) and (not block or _leads(turn, block, text)):
+        if whole.startswith(prompt) and _leads(turn, block, text):
             return text
-    if history and frame:
-        head = history.header + (frame.literals[0] if block else "")
-        start = len(common_prefix(whole, before))
-        at = whole.rfind(head, 0, start + len(head))
-        if at >= 0:
-            # History does not go on from the prompt: the prompt opens reasoning, say, which history
-            # leaves out. So the model's way to the first part stands in for the header.
-            ways = _ways(turn, block or "content")
-            return next(iter(ways), "") + whole[at + len(head) :]
-    raise RequestError(
+    head = history.header + frame.literals[0]
+    at = whole.rfind(head, 0, len(common_prefix(whole, before)) + len(head))
+    if at < 0:
+        raise _unknown(request)
+    # History does not go on from the prompt: the prompt opens reasoning, say, which history leaves
+    # out. So the model's way to the first part stands in for the header.
+    return _first(_ways(turn, block)) + whole[at + len(head) :]
+
+
+def _first(texts: Sequence[str]) -> str:
+    return next(iter(texts), "")
+
+
+def _unknown(request: Request) -> RequestError:
+    return RequestError(
         "it can't be told where the template begins to write this message",
         place=f"messages[{len(request.messages) - 1}]",
     )
 
 
+def _without_end(whole: str, before: str, header: str) -> str:
+    """The conversation without what the template writes behind every conversation."""
+    if not whole.startswith(before):
+        for start in range(len(common_prefix(whole, before)), -1, -1):
+            end = before[start:]
+            if whole.endswith(end) and header and whole.startswith(header, start):
+                return whole[: len(whole) - len(end)]
+    return whole
+
+
 def _frame(history: History, request: Request) -> Frame | None:
-    """How history writes a message with these fields; reasoning may be dropped."""
+    """How history writes a message with these fields.
+
+    Reasoning may be dropped, calls may have become content.
+    """
     has = _fields(request)
     calls = request.messages[-1].get("tool_calls")
     count = len(calls) if isinstance(calls, list) else 0
-    for wanted in (has, tuple(f for f in has if f != "reasoning")):
+    spelt: tuple[Field, ...] = (*(f for f in has if f == "reasoning"), "content")
+    tries = (has, _without_reasoning(has), spelt, _without_reasoning(spelt))
+    for wanted in tries if count else tries[:2]:
         frames = [f for f in history.frames if f.has == wanted and f.calls in (None, count)]
         if frames:
             return max(frames, key=lambda f: f.calls is not None)
     return None
+
+
+def _without_reasoning(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    return tuple(f for f in fields if f != "reasoning")
 
 
 def _fields(request: Request) -> tuple[Field, ...]:
@@ -117,7 +156,7 @@ def _place(request: Request) -> Before:
 
 def _ways(turn: Turn, block: str) -> list[str]:
     """What the model may write after the prompt to get to a block, the shortest way first."""
-    openings = turn.grammar.prompt.openings
+    openings = turn.grammar.unrestricted().prompt.openings
     direct = [o.literal for o in openings if o.block == block]
     around = [
         o.literal + e.literal

@@ -94,19 +94,19 @@ class Grammar:
         """The same grammar as if any tool might be called any number of times, declared or not.
 
         Its content is free text, whatever the schema of the response. What only history writes
-        between two blocks is read too.
+        between two blocks is read too, and reasoning that the model opens though the prompt has
+        done so, or has closed it.
         """
         if self.choice is _ANYTHING:
             return self
-        history = self.dialect.place(self.prompt.before)
-        more = history.edges if history is not None else ()
-        return build_grammar(
-            replace(self.dialect, edges=(*self.dialect.edges, *more)) if more else self.dialect,
-            self.tools,
-            _ANYTHING,
-            prompt=self.prompt,
-            options=self.options,
-        )
+        dialect, prompt = self.dialect, self.prompt
+        history = dialect.place(prompt.before)
+        if history is not None:
+            more = tuple(o for o in history.openings if o.literal.strip() and _thinks(dialect, o))
+            openings = tuple(dict.fromkeys((*prompt.openings, *more)))
+            prompt = replace(prompt, openings=openings)
+            dialect = replace(dialect, edges=(*dialect.edges, *history.edges))
+        return build_grammar(dialect, self.tools, _ANYTHING, prompt=prompt, options=self.options)
 
     def gbnf(self) -> "Export":
         """The grammar for llama.cpp, and notes on what GBNF can't say."""
@@ -172,6 +172,11 @@ def build_grammar(
     return Grammar(
         rules, start, dialect, prompt, tuple(tools), choice, options, response_schema, key
     )
+
+
+def _thinks(dialect: Dialect, opening: Opening) -> bool:
+    block = dialect.blocks.get(opening.block)
+    return isinstance(block, TextBlock) and block.kind == "reasoning"
 
 
 def _allowed(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Tool, ...]:

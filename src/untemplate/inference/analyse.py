@@ -27,10 +27,11 @@ from untemplate.dialect import (
     given_for,
 )
 from untemplate.errors import DialectError, UntemplateError
+from untemplate.inference.arguments import bare_quote
 from untemplate.inference.calls import CallShape, learn_calls
 from untemplate.inference.examine import Examiner, Obstacle
 from untemplate.inference.form import find_closers, find_form, id_of_index, repeats_ids
-from untemplate.inference.frames import is_delimited, learn_history
+from untemplate.inference.frames import is_delimited, learn_history, refused_shapes
 from untemplate.inference.graph import build_dialect
 from untemplate.inference.merge import add_calls, merge
 from untemplate.inference.prompts import Opened, collect_prompts
@@ -144,6 +145,9 @@ def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...
         shape = learn_calls(examiner)
         if shape is not None and Hole.NAME not in shape.block.pattern:
             shape = _with_names_in_ids(examiner)
+        if shape is not None and (quote := bare_quote(shape.block.arguments)):
+            examiner.change(bare_quote=quote)
+            shape = learn_calls(examiner)
         if shape is not None:
             shape = _with_id(examiner, shape)
     except (Obstacle, UntemplateError) as error:
@@ -162,6 +166,7 @@ def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...
     if not histories:
         why = next(iter(examiner.refusals.values()), "it refuses every message")
         raise DialectError(f"no assistant turn can be rendered: {why}", place="template")
+    examiner.change(refused=refused_shapes(histories[0], examiner.refusals))
     stops = find_stops(examiner, histories[0], shape)
     closers = find_closers(examiner) if examiner.capabilities.reasoning is None else ()
     return build_dialect(shape, histories, opened, stops, closers), examiner, notes

@@ -20,6 +20,7 @@ from untemplate.dialect import (
     Notation,
     Pairs,
     Python,
+    Raw,
     Whole,
     Written,
 )
@@ -36,7 +37,7 @@ from untemplate.inference.values import (
 from untemplate.inference.words import KEYS, RICH, SAMPLES, value
 from untemplate.message import JSON
 
-__all__ = ["learn_arguments"]
+__all__ = ["bare_quote", "learn_arguments"]
 
 Write = Callable[[Mapping[str, JSON]], str]
 
@@ -48,6 +49,18 @@ def learn_arguments(write: Write) -> Arguments:
     """Arguments as the template writes them, or Obstacle."""
     whole = learn_whole(write)
     return whole or _learn_pairs(write)
+
+
+def bare_quote(arguments: Arguments) -> str:
+    """The quote around strings that are not escaped, where other values are Python literals."""
+    if not isinstance(arguments, Pairs):
+        return ""
+    string, boolean = (arguments.types.get(kind) for kind in ("string", "boolean"))
+    if string is None or boolean is None or not isinstance(string.encoding, Raw):
+        return ""
+    quote = string.before[-1:]
+    is_python = isinstance(boolean.encoding, Python) and quote in {"'", '"'}
+    return quote if is_python and string.after.startswith(quote) else ""
 
 
 def learn_whole(write: Write) -> Whole | None:

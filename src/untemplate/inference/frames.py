@@ -5,7 +5,7 @@ turns of a place begin with is its header. Then comes what the text of a part lo
 and whether white space alone counts as nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -17,7 +17,7 @@ from untemplate.inference.examine import Examiner, Obstacle
 from untemplate.inference.text import common_prefix, whole_prefix
 from untemplate.inference.words import Probe, calls_of_strings
 
-__all__ = ["is_delimited", "learn_history"]
+__all__ = ["is_delimited", "learn_history", "refused_shapes"]
 
 _BLOCKS: Mapping[Field, str] = {"reasoning": "reasoning", "content": "content", "calls": "call"}
 _EDGES = (" \n ", "\n \n", "\n\n")
@@ -104,6 +104,13 @@ def is_delimited(history: History) -> bool:
     return not beside or any(
         marks(f.literals[0]) not in plain or any(map(marks, f.literals[1:-1])) for f in beside
     )
+
+
+def refused_shapes(history: History, refusals: Collection[str]) -> tuple[tuple[str, ...], ...]:
+    """The sets of parts that the template refuses in one message, but not one by one."""
+    taken = {f.has for f in history.frames}
+    shapes = (tuple(r.removesuffix(f" after {history.before}").split("+")) for r in refusals)
+    return tuple(s for s in shapes if len(s) > 1 and s not in taken and {(p,) for p in s} <= taken)
 
 
 def _for_one_call(place: _Place, frames: Sequence[Frame], header: str) -> list[Frame]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cache", "key_of", "load", "save"]
 
-_FORMAT = "1"
+_FORMAT = "2"
 """Goes up whenever inference gives something else for the same template."""
 
 
@@ -89,6 +89,7 @@ def _capabilities(plain: dict[str, Any]) -> Capabilities:
     reasoning = plain["reasoning"]
     place = ReasoningPlace(**reasoning) if reasoning else None
     values: dict[str, Any] = {**plain, "reasoning": place, "ids": IdForm(**plain["ids"])}
+    values["refused"] = tuple(map(tuple, plain["refused"]))
     return Capabilities(**values)
 
 

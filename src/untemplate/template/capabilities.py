@@ -47,6 +47,8 @@ class Capabilities:
     """Most calls that one message may hold."""
     arguments: Literal["object", "string"] = "object"
     """How a call's arguments are passed."""
+    bare_quote: str = ""
+    """The quote that the template puts around strings of arguments without escaping them."""
     reasoning: ReasoningPlace | None = None
     history_switches: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     """Variables under which the reasoning of earlier turns is written."""
@@ -54,6 +56,8 @@ class Capabilities:
     """What stands as content beside calls when there is none."""
     content: Literal["string", "parts"] = "string"
     """`parts`: content has to be a list of typed parts."""
+    refused: tuple[tuple[str, ...], ...] = ()
+    """Which of reasoning, content and calls may not stand together in one message."""
     system: bool = True
     developer: bool = True
     ids: IdForm = IdForm()

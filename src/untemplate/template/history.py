@@ -155,12 +155,25 @@ class _Preparation:
         else:
             message.pop("tool_calls", None)
             calls = []
+        content, reasoning = self._parted(content, reasoning, has_calls=bool(calls))
         if not content:
             empty = None if calls and self._capabilities.no_content == "null" else ""
             content = self._content(empty)
         message["content"] = content
         self._place_reasoning(message, reasoning)
         self._split(message)
+
+    def _parted(self, content: JSON, reasoning: str, *, has_calls: bool) -> tuple[JSON, str]:
+        """Content and reasoning as they may stand beside each other and calls."""
+        refused = self._capabilities.refused
+        calls = ("calls",) * has_calls
+        if not (content and reasoning and ("reasoning", "content", *calls) in refused):
+            return content, reasoning
+        if has_calls and ("reasoning", "calls") not in refused:
+            self._report("content is told as reasoning: the template refuses both beside calls")
+            return "", f"{reasoning}\n\n{_text(content)}"
+        self._report("reasoning is left out: the template refuses it beside content")
+        return content, ""
 
     def _place_reasoning(self, message: Message, reasoning: str) -> None:
         place = self._capabilities.reasoning
@@ -224,9 +237,21 @@ class _Preparation:
                 )
         if not isinstance(value, dict):
             value = {}
+        quote = self._capabilities.bare_quote
+        if quote:
+            value = {k: _quotable(v, quote) for k, v in value.items()}
         if self._capabilities.arguments == "string":
             return json.dumps(value, ensure_ascii=False)
         return value
+
+
+def _quotable(value: JSON, quote: str) -> JSON:
+    """A string as it has to stand between quotes; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    for plain, written in (("\\", "\\\\"), (quote, "\\" + quote), ("\n", "\\n"), ("\r", "\\r")):
+        value = value.replace(plain, written)
+    return value
 
 
 def _part_text(part: JSON) -> str | None:
