@@ -123,11 +123,11 @@ class TextFrame:
             at = start + len(mark)
 
     def _begins_line(self, data: Data, at: int, tape: Tape) -> bool:
+        # Only the blanks before `at` are looked at: a megabyte of braces is a megabyte of marks.
         told = max(tape.told - tape.base, 0)
-        line = max(data.rfind(b"\n", told, at), told - 1)
-        if bytes(data[line + 1 : at]).strip(b" \t"):
-            return False
-        return line >= told or self._is_blank_line
+        while at > told and data[at - 1] in b" \t":
+            at -= 1
+        return data[at - 1] == 0x0A if at > told else self._is_blank_line
 
     def _tail(self, data: Data, end: int, tape: Tape) -> int:
         """White space before `end`, not yet told, that may belong to a mark."""
