@@ -138,7 +138,9 @@ class CallFrame:
         if hole is Hole.ID:
             tape.written_id(text)
         elif hole is Hole.NAME and not self.name:
-            if not self._is_name(text) or (self.found.way.is_bare and text not in self._tools):
+            # Where a call is written without any mark, its arguments show that it is one.
+            is_slip = self.found.way.is_bare and not self.found.way.is_own
+            if not self._is_name(text) or (is_slip and text not in self._tools):
                 self._give_up(Note("not_a_call", f"{text!r} is no name of a tool"))
             else:
                 self.name = text
