@@ -216,9 +216,16 @@ class Machine:
         if not is_decided:
             return at
         self._match = None
-        if match.found is None:
+        if match.found is None or self._is_spelt(match.found, match, data):
             return self._no_way(match, data, final=final)
         return self._go(match.found, match, data)
+
+    def _is_spelt(self, found: Found, match: Match, data: Data) -> bool:
+        """Whether ordinary tokens spell the first mark of the turn; later ones are the text's."""
+        first = found.way.elements[found.skipped : found.skipped + 1]
+        if self._origin != "start" or not first or not isinstance(first[0], bytes):
+            return False
+        return self.tape.is_spelt(first[0], past_space(data, match.start - self.tape.base))
 
     def _go(self, found: Found, match: Match, data: Data) -> int:
         """Through the marks to where they lead."""

@@ -56,6 +56,9 @@ class _Mapped:
     def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
         self._sink.argument(name, cursor, ambiguous=ambiguous)
 
+    def is_spelt(self, mark: bytes, at: int) -> bool:
+        return self._sink.is_spelt(mark, self.outer(at))
+
     def note(self, code: str, message: str, start: int, end: int) -> None:
         last = self.outer(end)
         first = self.outer(start) if start > 0 else last - (end - start)

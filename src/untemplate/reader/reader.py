@@ -13,18 +13,21 @@ The reading itself is done by the `machine.Machine`; what was received is put do
 A reader belongs to one thread. `snapshot` and `restore` copy only what is open.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from untemplate.errors import VocabularyError
 from untemplate.grammar import Grammar, build_grammar
 from untemplate.message import JSON, End, FinishReason, Message
 from untemplate.reader.events import ArgumentEnd, Event
 from untemplate.reader.live import LiveTurn
 from untemplate.reader.machine import Machine
 from untemplate.reader.plan import Plans, plan_of
+from untemplate.reader.specials import Specials
 from untemplate.reader.tape import Tape
+from untemplate.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from untemplate.reader.plain import Plain
@@ -55,6 +58,7 @@ class Reader:
         *,
         nonce: str = "",
         on_argument: OnArgument | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
         """Start a turn.
 
@@ -62,11 +66,14 @@ class Reader:
             grammar: what may be written; the reader is lenient beside it.
             nonce: makes the ids of calls unique, and the same when the turn is read again.
             on_argument: called as each argument completes.
+            vocabulary: for `feed_tokens`.
         """
         self.grammar = grammar
         tools = {t.name: t for t in grammar.tools}
         plans = _plans(grammar)
         tape = Tape(nonce, tools, open_objects=grammar.options.open_objects)
+        if vocabulary is not None:
+            tape.specials = Specials(vocabulary, grammar.dialect.stops)
         self._machine = Machine(plans, tools, grammar.choice, tape)
         self._on_argument = on_argument
         self._left: Data = b""
@@ -74,6 +81,7 @@ class Reader:
         self._plain: Plain | None = None
         """Set while what is left is of an open string or text."""
         self._gather_at = _GATHERED_BYTES
+        self._was_tokens = False
         self._end: End = "open"
         self._is_finished = False
         self.live = LiveTurn(lambda: self._machine)
@@ -113,6 +121,27 @@ class Reader:
         self._plain = machine.plain
         return self._taken()
 
+    def feed_tokens(self, ids: Iterable[int]) -> list[Event]:
+        """Read on by token ids; needs the vocabulary. O(bytes) amortised.
+
+        In text and in values that are written as they are, a marker that is a special token of the
+        vocabulary is one only as that token. The same characters spelt by ordinary tokens are text,
+        with a diagnostic.
+        """
+        tape = self._machine.tape
+        if tape.specials is None:
+            raise VocabularyError(
+                "token ids can be read only with a vocabulary: Reader(vocabulary=...)"
+            )
+        if self._is_finished:
+            return []
+        data = tape.specials.begin(ids, tape.base + len(self._left), tape.base)
+        tape.knows_tokens = self._was_tokens = True
+        try:
+            return self.feed(data)
+        finally:
+            tape.knows_tokens = False
+
     def finish(self, reason: FinishReason = "stop") -> Message:
         """The whole turn; what is open is closed as cut. O(size of the turn).
 
@@ -122,6 +151,7 @@ class Reader:
             self._is_finished = True
             self._plain = None
             machine = self._machine
+            machine.tape.knows_tokens = self._was_tokens
             self._end = machine.finish(self._left, "end" if reason in _ENDED else "cut")
             machine.tape.base += len(self._left)
             self._left = b""

@@ -11,7 +11,10 @@ from typing import Protocol
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.events import PartKind
 
-__all__ = ["CallSink", "Collected", "Muted", "Note", "Sink", "Word"]
+__all__ = ["SPELT", "CallSink", "Collected", "Muted", "Note", "Sink", "Word"]
+
+SPELT = "a marker that ordinary tokens spell is text"
+"""Message of the diagnostic `spelt_marker`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class Sink(Protocol):
 
     def note(self, code: str, message: str, start: int, end: int) -> None:
         """A slip that was set right."""
+
+    def is_spelt(self, mark: bytes, at: int) -> bool:
+        """Whether the mark at `at` is not the special token that the vocabulary has for it."""
+        ...
 
 
 class CallSink(Sink, Protocol):
@@ -74,6 +81,9 @@ class Collected:
     def note(self, code: str, message: str, start: int, end: int) -> None:
         """Nobody to tell."""
 
+    def is_spelt(self, mark: bytes, at: int) -> bool:  # noqa: ARG002  nobody knows
+        return False
+
     def all_text(self) -> str:
         return joined(self.pieces)
 
@@ -108,3 +118,6 @@ class Muted(Collected):
 
     def lost(self, end: int) -> None:
         self._sink.lost(end)
+
+    def is_spelt(self, mark: bytes, at: int) -> bool:
+        return self._sink.is_spelt(mark, at)

@@ -8,7 +8,7 @@ the spans tile the input. While it is not decided whether something is a call, w
 import copy
 import json
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from untemplate.message import JSON, Diagnostic, Span, Tool
 from untemplate.reader.chain import Chain, Pieces, listed
@@ -31,6 +31,9 @@ from untemplate.reader.record import CallRecord, Record, call_id
 from untemplate.reader.sink import Note
 from untemplate.reader.utf8 import Data, decoded, pointer_token
 
+if TYPE_CHECKING:
+    from untemplate.reader.specials import Specials
+
 __all__ = ["Tape"]
 
 
@@ -51,7 +54,9 @@ class Tape:
         "deferred_from",
         "events",
         "is_deferring",
+        "knows_tokens",
         "record",
+        "specials",
         "told",
     )
 
@@ -76,6 +81,10 @@ class Tape:
         """Of the arguments of the call that is being read, told or deferred."""
         self._written_id: str | None = None
         self._index = 0
+        self.specials: Specials | None = None
+        """Where special tokens stand, for a reader that is fed ids."""
+        self.knows_tokens = False
+        """Whether the data that is being read came as ids."""
         self._is_wrong = False
         """Whether bytes that are not UTF-8 were reported in this text."""
         self._is_mistyped = False
@@ -86,6 +95,7 @@ class Tape:
         other = copy.copy(self)
         other.events = []
         other.record = self.record.clone()
+        other.specials = self.specials.clone() if self.specials else None
         call = self.record.call
         if call is not None and other.record.call is not None and call.pieces is self._pieces:
             other._pieces = other.record.call.pieces  # noqa: SLF001
@@ -242,6 +252,14 @@ class Tape:
         """More of the arguments."""
         self._pieces.add(text)
         self._emit(ArgumentsDelta(self._index, text, self._span(end)))
+
+    def is_spelt(self, mark: bytes, at: int) -> bool:
+        """Whether the mark at `at` is not the special token that the vocabulary has for it."""
+        return (
+            self.knows_tokens
+            and self.specials is not None
+            and not self.specials.are_tokens(mark, self.base + at)
+        )
 
     def cursor(self) -> object:
         """A place in the arguments' text."""

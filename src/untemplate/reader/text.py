@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from untemplate.reader.match import Match
 from untemplate.reader.plain import Plain, text_plain
 from untemplate.reader.plan import FENCE, TextPlan
+from untemplate.reader.sink import SPELT
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import (
     SPACE,
@@ -89,6 +90,10 @@ class TextFrame:
             if at == len(data):
                 return at, None
         start, mark = self._find(data, at, tape, final=final)
+        if mark and tape.is_spelt(mark, start):
+            self.say(data, start, tape, is_text=True)
+            tape.note("spelt_marker", SPELT, start, start + len(mark))
+            return start + len(mark), None
         if mark:
             self.say(data, start - self._tail(data, start, tape), tape)
             ways = [(plan.ways[w], i) for w, i in plan.begins[mark]]

@@ -20,7 +20,7 @@ from untemplate.reader.escapes import json_escaped
 from untemplate.reader.follow import MORE, NO, Follow
 from untemplate.reader.kinds import MOST_GUESSED, Kinds, may_be, read_typed
 from untemplate.reader.plain import Plain, text_plain
-from untemplate.reader.sink import Note, Sink
+from untemplate.reader.sink import SPELT, Note, Sink
 from untemplate.reader.utf8 import (
     Data,
     common_suffix,
@@ -175,6 +175,11 @@ class TextValue:
     def _read_text(self, data: Data, at: int, sink: Sink) -> int:
         plan = self._plan
         found = data.find(plan.closer, at)
+        if found >= 0 and sink.is_spelt(plan.closer, found):
+            end = found + len(plan.closer)
+            self._settle_until(data, at, found, sink)
+            sink.note("spelt_marker", SPELT, found, end)
+            return self._settle_until(data, found, end, sink)
         if found >= 0:
             space = bytes(data[max(at, found - len(plan.lead)) : found])
             self._strip, self._space = common_suffix(space, plan.lead), 0
