@@ -130,7 +130,7 @@ def _analyse(template: CompiledTemplate, seed: int, messages: int) -> Analysis:
             "it writes nothing of what an assistant says; is it a chat template?", place="template"
         )
     capabilities = examiner.capabilities
-    proof = prove(template, dialect, capabilities, seed=seed, messages=messages)
+    proof = prove(template, dialect, capabilities, seed=seed, messages=messages, asked=examiner)
     notes += tuple(f"{what}: {why}" for what, why in examiner.refusals.items())
     source = " + ".join(sources)
     return Analysis(dialect, capabilities, proof, source, notes, examiner.renderings)

@@ -92,16 +92,21 @@ class Examiner:
         """What was asked, and why the template refused it."""
         self._settings: dict[tuple[Before, str], Setting] = {}
 
-    def another(self, *, tools: Messages | None = None, **facts: Any) -> "Examiner":
+    def another(
+        self, *, tools: Messages | None = None, system: bool | None = None, **facts: Any
+    ) -> "Examiner":
         """One that asks the same template in another way."""
         known = replace(self.capabilities, **facts)
         tools = self.tools if tools is None else tools
-        return Examiner(self.template, tools=tools, capabilities=known, system=self.system)
+        system = self.system if system is None else system
+        return Examiner(self.template, tools=tools, capabilities=known, system=system)
 
     def change(self, **facts: Any) -> None:
         """Note how the template wants to be asked."""
-        self.capabilities = replace(self.capabilities, **facts)
-        self._settings.clear()
+        known = replace(self.capabilities, **facts)
+        if known != self.capabilities:
+            self.capabilities = known
+            self._settings.clear()
 
     def render(
         self,

@@ -20,7 +20,8 @@ from untemplate.inference.words import Probe, calls_of_strings
 __all__ = ["is_delimited", "learn_history", "refused_shapes"]
 
 _BLOCKS: Mapping[Field, str] = {"reasoning": "reasoning", "content": "content", "calls": "call"}
-_EDGES = (" \n ", "\n \n", "\n\n")
+_EDGES = ("\n \n", " \n\n")
+"""White space before and behind a text, in which each kind of trimming leaves something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,12 @@ class _Place:
     most: int = 3
     """Most calls in a probe."""
 
-    def probe(self, has: Sequence[Field], edge: str = "") -> Probe:
+    def probe(self, has: Sequence[Field], edges: tuple[str, str] = ("", "")) -> Probe:
+        before, behind = edges
         most = min(self.most, self.shape.calls_max or self.most) if self.shape else 0
         return Probe(
-            edge + words.REASONING + edge if "reasoning" in has else "",
-            edge + words.CONTENT + edge if "content" in has else "",
+            before + words.REASONING + behind if "reasoning" in has else "",
+            before + words.CONTENT + behind if "content" in has else "",
             calls_of_strings(most) if "calls" in has else (),
         )
 
@@ -184,8 +186,8 @@ def _with_trims(place: _Place, frame: Frame, header: str) -> Frame:
     texts = [p for p in frame.parts if p.field != "calls"]
     if not texts:
         return frame
-    probes = [place.probe(frame.has, edge) for edge in _EDGES]
-    wanted = [place.examiner.try_turn(p, place.before) for p in probes]
+    probe = place.probe(frame.has, _EDGES)
+    wanted = place.examiner.try_turn(probe, place.before)
     options = list(product(TRIMS, repeat=len(texts)))
     for option in sorted(options, key=lambda o: len(set(o))):
         trims = iter(option)
@@ -193,9 +195,7 @@ def _with_trims(place: _Place, frame: Frame, header: str) -> Frame:
             p if p.field == "calls" else replace(p, trim=next(trims)) for p in frame.parts
         )
         trimmed = replace(frame, parts=parts)
-        if all(
-            header + _write(place, trimmed, p) == w for p, w in zip(probes, wanted, strict=True)
-        ):
+        if header + _write(place, trimmed, probe) == wanted:
             return trimmed
     return frame
 

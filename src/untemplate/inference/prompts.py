@@ -41,7 +41,11 @@ def collect_prompts(examiner: Examiner, places: tuple[Before, ...]) -> list[Open
     if usual is None:
         return []
     out.append(usual)
+    # Most of these variables are no switches: where all together change nothing, none does alone.
+    idle = [on for on in (True, False) if len(names) > 1 and _all_idle(examiner, usual, names, on)]
     for switches in switches_of(examiner.template.source, names):
+        if any(value is on for value in switches.values() for on in idle):
+            continue
         found = _opened(examiner, first, switches)
         if found is not None and found.text not in {o.text for o in out}:
             out.append(found)
@@ -52,6 +56,11 @@ def collect_prompts(examiner: Examiner, places: tuple[Before, ...]) -> list[Open
         if (found := _opened(examiner, before, known.switches))
     ]
     return out + elsewhere
+
+
+def _all_idle(examiner: Examiner, usual: Opened, names: Sequence[str], value: JSON) -> bool:
+    found = _opened(examiner, usual.before, dict.fromkeys(names, value))
+    return found is not None and found.text == usual.text
 
 
 def switches_of(source: str, names: Sequence[str]) -> Iterator[Mapping[str, JSON]]:

@@ -75,8 +75,13 @@ def prove(
     *,
     seed: int = 0,
     messages: int = 200,
+    asked: Examiner | None = None,
 ) -> Proof:
-    """Check the dialect on so many messages, and on half of them in other places."""
+    """Check the dialect on so many messages, and on half of them in other places.
+
+    The first place declares tools of every kind, the others a small one. `asked` is who inferred
+    the dialect, and knows most places already.
+    """
     main = dialect.place()
     if main is None:
         return Proof(0, 0, 0, (), ("the template renders no assistant turn",))
@@ -90,11 +95,15 @@ def prove(
         tally.losses.update(_limit(template, main.calls_max, capabilities))
     if not any("calls" in f.has for f in main.frames):
         tally.losses.update(_no_calls(template, capabilities))
-    for place in _places(dialect, capabilities):
-        examiner = Examiner(template, tools=TOOLS, capabilities=capabilities, system=place.system)
+    first, *others = _places(dialect, capabilities)
+    large = Examiner(template, tools=TOOLS, capabilities=capabilities)
+    _check_place(large, dialect, first, suite, tally)
+    if asked is None or asked.capabilities != capabilities:
+        asked = Examiner(template, capabilities=capabilities)
+    for place in others:
+        examiner = asked.another(system=True) if place.system else asked
         # Most of what may differ shows in the first place: the others get half of the messages.
-        some = suite if place == _Place("user", system=False) else suite[::2]
-        _check_place(examiner, dialect, place, some, tally)
+        _check_place(examiner, dialect, place, suite[::2], tally)
     calls_max = max((len(m.tool_calls) for m in suite), default=0)
     return Proof(
         tally.checks,
@@ -171,7 +180,7 @@ def _check_place(
         found = _check_writing(dialect, message, wanted, place, earlier)
         if not found:
             reading = reader.read(wanted, earlier_calls=earlier)
-            found = _check_again(examiner, reading, wanted, place)
+            found = _check_again(examiner, message, reading, wanted, place)
             losses = list(name_losses(dialect, history, message, reading))
             found = found or next(
                 (x.removeprefix(UNKNOWN) for x in losses if x.startswith(UNKNOWN)), ""
@@ -203,10 +212,15 @@ def _check_writing(
     return "" if got == wanted else f"written {_difference(got, wanted)}"
 
 
-def _check_again(examiner: Examiner, reading: Message, wanted: str, place: _Place) -> str:
+def _check_again(
+    examiner: Examiner, message: Message, reading: Message, wanted: str, place: _Place
+) -> str:
     """The first difference when what was read is rendered, or nothing."""
+    probe = _probe(reading, message)
+    if probe == _probe(message):
+        return ""  # the same message is written as the same text
     try:
-        again = examiner.turn(_probe(reading), place.before)
+        again = examiner.turn(probe, place.before)
     except (UntemplateError, Obstacle) as error:
         return f"what was read is refused: {error}"
     return "" if again == wanted else f"read and written {_difference(again, wanted)}"
@@ -224,15 +238,16 @@ def _tools() -> tuple[Tool, ...]:
     return tuple(out)
 
 
-def _probe(message: Message) -> Probe:
-    """The message as the examiner asks it."""
+def _probe(message: Message, given: Message | None = None) -> Probe:
+    """The message as the examiner asks it; ids that are not written are those of `given`."""
+    ids = [c.id if c.written_id is None else c.written_id for c in message.tool_calls]
+    for number, call in enumerate(given.tool_calls[: len(ids)] if given else ()):
+        if message.tool_calls[number].written_id is None:
+            ids[number] = call.id
     return Probe(
         message.reasoning_content,
         message.content,
-        tuple(
-            Call(c.name, c.id if c.written_id is None else c.written_id, _arguments(c))
-            for c in message.tool_calls
-        ),
+        tuple(Call(c.name, i, _arguments(c)) for c, i in zip(message.tool_calls, ids, strict=True)),
     )
 
 
