@@ -12,6 +12,9 @@ from untemplate.errors import EngineError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Tests leave nothing behind, and find nothing.
+os.environ["UNTEMPLATE_ANALYSES"] = ""
+
 # A shell that starts the tests in the background ignores SIGINT for them, and so for what they
 # start; the tests of Ctrl-C need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

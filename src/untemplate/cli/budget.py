@@ -25,12 +25,12 @@ import click
 from untemplate.budget import FitError
 from untemplate.budget.window import Window, windows
 from untemplate.cli.inputs import FILE, PLACE, load_request
+from untemplate.cli.kept import open_template
 from untemplate.cli.models import pull_shown
 from untemplate.engines.llama.model import Model
 from untemplate.engines.llama.vocabulary import model_vocabulary
 from untemplate.engines.models import MODELS
 from untemplate.errors import RequestError
-from untemplate.turn import ChatTemplate
 from untemplate.vocabulary import Vocabulary, from_hf, from_tokenizer_json
 
 __all__ = ["command"]
@@ -59,7 +59,7 @@ def command(
     """Read an OpenAI request from stdin; write how it fits into a context, as a table."""
     request = load_request(sys.stdin.buffer)
     source = _found(model)
-    opened = ChatTemplate.open(_given(template, source, "--template"), dialect=dialect)
+    opened = open_template(_given(template, source, "--template"), dialect=dialect)
     vocabulary, trained = _vocabulary(_given(tokenizer, source, "--tokenizer"))
     now = datetime.now().astimezone()
     context = context or trained

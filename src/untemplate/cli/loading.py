@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from untemplate.cli.inputs import FILE
+from untemplate.cli.kept import open_template
 from untemplate.cli.models import pull_shown
 from untemplate.engines.llama.engine import LlamaEngine
 from untemplate.engines.llama.model import Model
@@ -54,7 +55,7 @@ def load(
 ) -> Loaded:
     """Loads a model, fetching it first if it comes by name and is not there."""
     name, path = _found(model or _DEFAULT)
-    template = ChatTemplate.open(chat_template or path, dialect=dialect)
+    template = open_template(chat_template or path, dialect=dialect)
     proof = template.analysis.proof
     if not proof.proved:
         click.echo(

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import click
 
+from untemplate.cli.kept import open_template
 from untemplate.dialect import Dialect
 from untemplate.errors import UntemplateError
 from untemplate.inference.matrix import COLUMNS, Cell, Row, matrix
-from untemplate.turn import ChatTemplate
 
 __all__ = ["command"]
 
@@ -52,7 +52,7 @@ def command(context: click.Context, templates: Path, *, show: bool, as_json: boo
 def _dialects(folder: Path) -> Iterator[tuple[str, Dialect]]:
     for path in sorted(folder.glob("*.jinja")):
         try:
-            yield path.stem, ChatTemplate.open(path).dialect
+            yield path.stem, open_template(path).dialect
         except UntemplateError as error:
             click.echo(f"{path.stem}: {' '.join(str(error).split())}", err=True)
 

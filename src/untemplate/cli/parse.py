@@ -16,8 +16,8 @@ from typing import IO
 import click
 
 from untemplate.cli.inputs import FILE, PLACE, Request, load_request, load_tools
+from untemplate.cli.kept import open_template
 from untemplate.message import JSON, Message, ToolCall
-from untemplate.turn import ChatTemplate
 
 __all__ = ["command"]
 
@@ -43,7 +43,7 @@ def command(
     """
     written = sys.stdin.buffer.read()
     asked = load_request(request) if request else Request([{"role": "user", "content": "Hi"}])
-    turn = ChatTemplate.open(template, dialect=dialect).turn(
+    turn = open_template(template, dialect=dialect).turn(
         asked.messages,
         tools=load_tools(tools) if tools else asked.tools,
         tool_choice=asked.choice,

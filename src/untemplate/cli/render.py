@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 
 from untemplate.cli.inputs import FILE, PLACE, Request, load_request
+from untemplate.cli.kept import open_template
 from untemplate.dialect import Before, Field, Frame, History
 from untemplate.errors import RequestError
 from untemplate.inference.text import common_prefix
@@ -35,7 +36,7 @@ def command(template: Path, dialect: Path | None) -> None:
     With an assistant message last, write that message as its model would have written it.
     """
     request = load_request(sys.stdin.buffer)
-    opened = ChatTemplate.open(template, dialect=dialect)
+    opened = open_template(template, dialect=dialect)
     now = datetime.now().astimezone()
     is_answer = request.messages[-1].get("role") == "assistant"
     if is_answer and not request.continue_final_message:

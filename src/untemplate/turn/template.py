@@ -23,7 +23,7 @@ from untemplate.budget.ranking import Rank, rank
 from untemplate.dialect import Dialect, Prompt, loads
 from untemplate.errors import DialectError, RequestError, TemplateError
 from untemplate.grammar import GrammarOptions, build_grammar
-from untemplate.inference import Analysis, analyse, prove
+from untemplate.inference import Analysis, Cache, analyse, prove
 from untemplate.message import JSON, Continue, Tool, ToolChoice
 from untemplate.template.history import Change, Prepared, prepare
 from untemplate.template.marking import (
@@ -62,6 +62,7 @@ class ChatTemplate:
         bos_token: str = "",
         eos_token: str = "",
         dialect: Dialect | None = None,
+        cache: Cache | None = None,
     ) -> None:
         """Compile a template and find out how its model writes.
 
@@ -70,6 +71,7 @@ class ChatTemplate:
             bos_token: the text of this special token; only with a source that is a string.
             eos_token: likewise.
             dialect: instead of the inferred one; it is proved against the template before use.
+            cache: where analyses are kept from one process to the next.
 
         Raises:
             TemplateError: the template is broken or renders no conversation.
@@ -86,7 +88,7 @@ class ChatTemplate:
             else source.compile(with_tools=False)
         )
         self.source = source
-        self.analysis = analyse(self._with_tools)
+        self.analysis = analyse(self._with_tools, cache=cache)
         """What was found out: dialect, capabilities, proof."""
         if dialect is not None:
             self.analysis = self._proved(dialect)
@@ -96,7 +98,13 @@ class ChatTemplate:
         return self.analysis.dialect
 
     @classmethod
-    def open(cls, path: str | Path, *, dialect: str | Path | None = None) -> "ChatTemplate":
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        dialect: str | Path | None = None,
+        cache: Cache | None = None,
+    ) -> "ChatTemplate":
         """Read a template from a GGUF file, a Hugging Face folder, or a file of Jinja source.
 
         `dialect` is a file that `untemplate.dialect.dumps` wrote, perhaps edited since.
@@ -107,7 +115,7 @@ class ChatTemplate:
                 given = loads(Path(dialect).read_text(encoding="utf-8"))
             except OSError as error:
                 raise DialectError(error.strerror or "can't be read", place=str(dialect)) from None
-        return cls(read_source(Path(path)), dialect=given)
+        return cls(read_source(Path(path)), dialect=given, cache=cache)
 
     def _proved(self, dialect: Dialect) -> Analysis:
         proof = prove(self._with_tools, dialect, self.analysis.capabilities)
