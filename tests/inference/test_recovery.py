@@ -183,6 +183,46 @@ CASES = [
         codes=("missing_marker",),
     ),
     Reads(
+        "all arguments inside one that is not declared, as a string",
+        "deepseek-ai-DeepSeek-V3.2",
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n'
+        '<｜DSML｜parameter name="input" string="true">{"city":"Paris"}</｜DSML｜parameter>\n'
+        "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+        [("get_weather", {"city": "Paris"})],
+        codes=("wrapped_arguments",),
+    ),
+    Reads(
+        "all arguments inside one that is not declared, in Python",
+        "openbmb-MiniCPM5-1B",
+        '<function name="get_weather"><param name="properties">'
+        "{'city': 'Paris', 'days': 3}</param></function>",
+        [("get_weather", {"city": "Paris", "days": 3})],
+        codes=("single_quotes", "wrapped_arguments"),
+    ),
+    Reads(
+        "all arguments inside an object, in an envelope",
+        "Qwen-Qwen3-0.6B",
+        '<tool_call>\n{"name": "get_weather", "arguments": {"arguments": {"city": "Paris"}}}\n'
+        "</tool_call>",
+        [("get_weather", {"city": "Paris"})],
+        codes=("wrapped_arguments",),
+    ),
+    Reads(
+        "all arguments inside an object, behind a header",
+        "unsloth-mistral-Devstral-Small-2507",
+        '[TOOL_CALLS]get_weather[ARGS]{"parameters": {"city": "Paris"}}[TOOL_CALLS]ping[ARGS]{}',
+        [("get_weather", {"city": "Paris"}), ("ping", {})],
+        codes=("wrapped_arguments",),
+    ),
+    Reads(
+        "an object that holds nothing the tool declares is no wrapper",
+        "Qwen-Qwen3-0.6B",
+        '<tool_call>\n{"name": "get_weather", "arguments": {"args": {"x": 1}, "city": "Paris"}}\n'
+        "</tool_call>",
+        [("get_weather", {"args": {"x": 1}, "city": "Paris"})],
+        codes=("undeclared_argument",),
+    ),
+    Reads(
         "a server dropped the special tokens",
         "LFM2-8B-A1B",
         "[get_weather(city='Paris'), ping()]",

@@ -26,6 +26,7 @@ from untemplate.reader.sink import Note
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import Data, past_space
 from untemplate.reader.ways import ARGUMENTS, Arguments, CallPlan, Word
+from untemplate.reader.wrapped import opens_wrapper
 
 __all__ = ["CallFrame"]
 
@@ -34,6 +35,7 @@ class CallFrame:
     """The state of one call that is being read."""
 
     __slots__ = (
+        "_is_wrapped",
         "_step",
         "_tools",
         "_words",
@@ -64,12 +66,14 @@ class CallFrame:
         self._tools = tools
         python = isinstance(plan.encoding, Python)
         self.envelope = (
-            EnvelopeFrame(plan.envelope, python=python, pauses=found.way.is_bare)
+            EnvelopeFrame(plan.envelope, tools, python=python, pauses=found.way.is_bare)
             if plan.envelope
             else None
         )
         self._words: tuple[tuple[Hole, str], ...] = ()
         """Words of the header, as they were written."""
+        self._is_wrapped = False
+        """Whether the arguments stand in an object of their own."""
         self._step = found.way.step
         """Number of the next step of the plan."""
         self.arguments: Frame | None = None
@@ -160,9 +164,9 @@ class CallFrame:
     def read(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
         """Read on, until it is known to be a call or over; gives the position."""
         while not self.outcome and not self.wants_commit:
-            before, step = at, self._step
+            before = at, self._step, self.arguments is None
             at = self._advance(data, at, tape, final=final)
-            if at == before and step == self._step:
+            if before == (at, self._step, self.arguments is None):
                 break
         return at
 
@@ -178,6 +182,8 @@ class CallFrame:
             if self.is_closing:
                 return self._read_closing(data, at, tape, final=final)
             return self._read_mark(step, data, at, tape)
+        if self._is_wrapped and self.arguments is not None and self.arguments.is_done:
+            return self._end_wrapper(data, at, tape, final=final)
         if self.envelope is not None:
             return self._read_envelope(self.envelope, data, at, tape, final=final)
         return self._read_arguments(data, at, tape, final=final)
@@ -345,18 +351,45 @@ class CallFrame:
             first = past_space(data, at)
             if first == len(data):
                 return at
-            self._begin_arguments(data, first, tape)
+            first = self._unwrapped(data, first, tape)
+            if first < len(data):
+                self._begin_arguments(data, first, tape)
             if self.arguments is None:
                 return at
             if self.plan.group is None:  # space is of no notation, so it is not of the arguments
                 tape.part("space", first)
                 at = first
+            if self.wants_commit:  # it is a call whatever its arguments turn out to be
+                return at
         at = self.arguments.read(data, at, tape, final=final)
         if self.arguments.bad is not None:
             self._give_up(self.arguments.bad)
-        elif self.arguments.is_done:
+        elif self.arguments.is_done and not self._is_wrapped:
             self._end_arguments()
         return at
+
+    def _end_wrapper(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
+        """The bracket behind arguments that stood in an object."""
+        first = past_space(data, at)
+        if first == len(data) and not final:
+            return at
+        self._end_arguments()
+        if bytes(data[first : first + 1]) != b"}":
+            return at
+        tape.part("structure", first + 1)
+        return first + 1
+
+    def _unwrapped(self, data: Data, at: int, tape: Tape) -> int:
+        """Where the arguments begin, if they stand in an object; the data's end: not known yet."""
+        tool = self._tools.get(self.name)
+        if tool is None or self.plan.group is not None:
+            return at
+        verdict, inner = opens_wrapper(tool.parameters, data, at)
+        if verdict == YES:
+            tape.note("wrapped_arguments", "the arguments stand in an object", at, inner)
+            self._is_wrapped = True
+            return inner
+        return len(data) if verdict == MORE else at
 
     def _begin_arguments(self, data: Data, at: int, tape: Tape) -> None:
         plan, byte = self.plan, data[at]

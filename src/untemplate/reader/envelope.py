@@ -9,14 +9,18 @@ the object `function` around both, are read with a note.
 
 import copy
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from untemplate.grammar.envelope import Envelope
+from untemplate.message import Tool
 from untemplate.reader.events import PartKind
+from untemplate.reader.follow import MORE, YES
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.quoted import QuotedFrame
 from untemplate.reader.sink import CallSink, Note, Word
 from untemplate.reader.utf8 import Data, past_space
+from untemplate.reader.wrapped import opens_wrapper
 
 if TYPE_CHECKING:
     from untemplate.reader.chain import Chain
@@ -36,13 +40,23 @@ _OTHER_KEYS = frozenset({"type", "id", "tool_call_id", "index", "name", _WRAPPER
 class EnvelopeFrame:
     """The state of one envelope that is being read."""
 
-    def __init__(self, envelope: Envelope, *, python: bool = False, pauses: bool = False) -> None:
+    def __init__(
+        self,
+        envelope: Envelope,
+        tools: Mapping[str, Tool],
+        *,
+        python: bool = False,
+        pauses: bool = False,
+    ) -> None:
         self._envelope = envelope
+        self._tools = tools
         self._pauses = pauses
         """Whether a step ends in front of the arguments, where it may be decided on the call."""
         self._python = python
         self._state = _BEFORE
         self._path: tuple[str, ...] = ()
+        self._is_wrapped = False
+        """Whether the arguments stand inside an object of their own, by a name that says so."""
         self._sub: JsonFrame | None = None
         """Reads a key or a value that is not the arguments."""
         self._sub_kind = ""
@@ -133,7 +147,7 @@ class EnvelopeFrame:
 
     def _here(self) -> tuple[str, ...]:
         """Where we are, seen without a wrapper that the family does not have."""
-        path = self._path
+        path = self._path[:-1] if self._is_wrapped and not self.has_arguments else self._path
         if path[:1] == (_WRAPPER,) and self._envelope.arguments[:1] != (_WRAPPER,):
             return path[1:]
         return path
@@ -143,6 +157,16 @@ class EnvelopeFrame:
     def _begin_value(self, data: Data, at: int, sink: CallSink) -> int:
         envelope, path, character = self._envelope, self._here(), chr(data[at])
         if not self.has_arguments and self._is_arguments(path):
+            tool = self._tools.get(self.name or "")
+            if tool and not self._is_wrapped:
+                verdict, _ = opens_wrapper(tool.parameters, data, at)
+                if verdict == MORE:
+                    return at
+                sink.part("structure", at)
+                if verdict == YES:
+                    sink.note("wrapped_arguments", "the arguments stand in an object", at, at)
+                    self._is_wrapped, self._state = True, _FIRST_KEY
+                    return at + 1
             self.has_arguments = True
             if path != envelope.arguments:
                 message = f"the arguments stand under {path[-1]!r}"
@@ -219,7 +243,7 @@ class EnvelopeFrame:
             key = cast("str", value)
             if kind == "name":
                 self.name, key = key, ""
-            elif key not in _OTHER_KEYS and not self._leads_on(key):
+            elif key not in _OTHER_KEYS and not self._leads_on(key) and not self._is_wrapped:
                 self.is_plausible = False
             self._path = (*self._path, key)
             self._state = _COLON

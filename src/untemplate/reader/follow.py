@@ -8,11 +8,12 @@ Each way to go on is a sequence of marks with white space between them; `KEY` st
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from untemplate.reader.utf8 import Data, past_space
 
-__all__ = ["KEY", "MORE", "NO", "YES", "Follow", "stands"]
+__all__ = ["KEY", "MORE", "NO", "YES", "Follow", "stand_all", "stands"]
 
 NO, MORE, YES = 0, 1, 2
 
@@ -67,3 +68,14 @@ def stands(mark: bytes, data: Data, at: int) -> int:
     if rest == mark:
         return YES
     return MORE if mark.startswith(rest) else NO
+
+
+def stand_all(pieces: Sequence[bytes], data: Data, at: int) -> tuple[int, int]:
+    """The same for pieces with any white space between them; and the position behind them."""
+    for piece in pieces:
+        at = past_space(data, at)
+        verdict = stands(piece, data, at)
+        if verdict != YES:
+            return verdict, at
+        at += len(piece)
+    return YES, at

@@ -11,37 +11,44 @@ tool's schema. The first value of a key stands; a second one is kept out.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
 from untemplate.dialect import (
     KEY_IN_LITERAL,
     Empty,
-    Encoding,
     Escaped,
     Items,
     JsonType,
     Notation,
     Pairs,
     Python,
-    Raw,
 )
 from untemplate.message import JSON
 from untemplate.reader.chain import Chain, joined
-from untemplate.reader.follow import MORE, NO, YES, Follow, stands
+from untemplate.reader.follow import MORE, NO, YES, Follow, stand_all, stands
 from untemplate.reader.frame import Frame
-from untemplate.reader.group_plan import Form, GroupPlan, WrittenPlan, is_raw
+from untemplate.reader.group_plan import (
+    MOST_KEY_BYTES,
+    Form,
+    GroupPlan,
+    WrittenPlan,
+    end_of_form,
+    fitting,
+    is_group,
+    is_raw,
+    merged,
+)
 from untemplate.reader.json_text import JsonFrame
-from untemplate.reader.keys import Keys
+from untemplate.reader.keys import Keys, unquoted
 from untemplate.reader.kinds import ALL_KINDS, Kinds, items_of, property_of, types_of
 from untemplate.reader.plain import Plain
 from untemplate.reader.sink import Muted, Note, Sink
 from untemplate.reader.text_value import TextPlan, TextValue
 from untemplate.reader.utf8 import Data, past_space, pointer_token
+from untemplate.reader.wrapped import is_wrapper, opens_arguments
 
 __all__ = ["GroupFrame"]
 
-MOST_KEY_BYTES = 1024
 MOST_DEPTH = 64
 """Deepest nesting of notations; `JsonFrame` has a limit of its own."""
 
@@ -60,6 +67,7 @@ class GroupFrame:
         "_head",
         "_is_arguments",
         "_is_muted",
+        "_is_unwrapped",
         "_key",
         "_keys",
         "_kinds",
@@ -105,6 +113,8 @@ class GroupFrame:
         self._child: Frame | None = None
         self._after = b""
         """The closer of the value, where what reads the value does not read it."""
+        self._is_unwrapped = False
+        """Whether the first pair was an object around all arguments."""
         self._is_muted = False
         """Whether the value is kept out, because its key occurs again."""
         self._muted_text: Chain[str] = None
@@ -133,12 +143,14 @@ class GroupFrame:
         if not self.has_begun or self.is_done:
             return ""
         inner = self._child.closing if self._child and not self._is_muted else ""
-        return inner + ("}" if self._plan.is_object else "]")
+        return inner + ("" if self._is_unwrapped else "}" if self._plan.is_object else "]")
 
     @property
     def pointer(self) -> str:
         if self._is_muted or self._state in (_HEAD, _OPEN, _KEY, _AFTER):
             return ""
+        if self._is_unwrapped:
+            return self._child.pointer if self._child else ""
         token = self._key if self._plan.is_object else str(self._count - 1)
         return "/" + pointer_token(token) + (self._child.pointer if self._child else "")
 
@@ -183,9 +195,15 @@ class GroupFrame:
             self.cursor = sink.cursor()
             sink.text("{" if self._plan.is_object else "[", at)
 
+    def _begin_pair(self, at: int, sink: Sink) -> None:
+        # The first of the arguments may turn out to be an object around all of them.
+        if self._count or not self._is_arguments:
+            self._begin(at, sink)
+
     def _end(self, at: int, sink: Sink) -> int:
         self._begin(at, sink)
-        sink.text("}" if self._plan.is_object else "]", at)
+        if not self._is_unwrapped:
+            sink.text("}" if self._plan.is_object else "]", at)
         self.is_done = True
         return at
 
@@ -224,12 +242,12 @@ class GroupFrame:
         if plan.is_object and plan.open:
             verdict = stands(plan.open, data, at)
             if verdict == YES and not waits:
-                self._begin(at, sink)
+                self._begin_pair(at, sink)
                 self._state = _KEY
                 return at + len(plan.open)
             waits = waits or verdict == MORE
         elif not waits:
-            self._begin(at, sink)
+            self._begin_pair(at, sink)
             self._state = _KEY if plan.is_object else _BEFORE
             self._key = ""
             return at
@@ -246,8 +264,8 @@ class GroupFrame:
         written = bytes(data[at:found])
         if len(written) > MOST_KEY_BYTES or any(e[0] in written for e in self._plan.ends if e):
             return self._fail(at, "a key does not end")
-        self._key = _unquoted(written.decode("utf-8", "replace").strip())
-        self._is_muted = self._key in self._keys
+        self._key = unquoted(written.decode("utf-8", "replace").strip())
+        self._is_muted = self._key in self._keys or self._is_unwrapped
         self._state = _BEFORE
         return found
 
@@ -256,7 +274,7 @@ class GroupFrame:
         waits = False
         for form in self._plan.forms:
             pieces = form.before.replace(KEY_IN_LITERAL, self._key).encode().split()
-            verdict, end = _stand(pieces, data, at)
+            verdict, end = stand_all(pieces, data, at)
             if verdict == MORE:
                 waits = True
             elif verdict == YES and not waits:
@@ -267,47 +285,26 @@ class GroupFrame:
 
     def _read_other_form(self, data: Data, at: int, sink: Sink) -> int:
         """A form that the dialect does not have: up to the last character that all share."""
-        lasts = {f.before[-1:] for f in self._plan.forms}
-        last = lasts.pop() if len(lasts) == 1 else ""
-        if not last or last.isalnum():
-            return self._fail(at, "a key is followed by no value")
-        end = data.find(last.encode(), at)
-        line = data.find(b"\n", at, end if end >= 0 else len(data))
-        if end < 0 and line < 0 and len(data) - at <= MOST_KEY_BYTES:
+        verdict, end = end_of_form(self._plan.forms, data, at)
+        if verdict == MORE:
             return at
-        if end < 0 or line >= 0 or end - at > MOST_KEY_BYTES:
+        if verdict == NO:
             return self._fail(at, "a key is followed by no value")
-        end += len(last.encode())
-        form = self._plan.forms[0]
-        kinds: Kinds = tuple(k for k in ALL_KINDS if any(k in f.types for f in self._plan.forms))
         sink.note("unknown_form", "what leads to the value is not as the format says", at, end)
-        merged: dict[JsonType, WrittenPlan] = {}
-        for other in reversed(self._plan.forms):
-            merged.update(other.types)
-        return self._enter(Form(form.before, form.skip, merged), kinds, end, sink)
+        form = merged(self._plan.forms)
+        kinds: Kinds = tuple(k for k in ALL_KINDS if k in form.types)
+        return self._enter(form, kinds, end, sink)
 
     def _enter(self, form: Form, kinds: Kinds, at: int, sink: Sink) -> int:
         """A value begins behind its form."""
         plan = self._plan
-        if plan.is_object:
-            schema = property_of(self._schema, self._key, self._root)
-        else:
-            schema = items_of(self._schema, self._count, self._root)
-        declared = types_of(schema, self._root)
-        self._kinds = tuple(k for k in declared if k in kinds)
-        other = next(iter(form.types.values()))
-        of_another_type = not self._kinds and "null" not in form.types
-        if of_another_type and declared == ("string",) and other.closer:
-            # The form speaks of another type; what the tool needs is a string. No value stays none.
-            form = replace(form, types={"string": replace(other, encoding=Raw())})
-            self._kinds = declared
-        self._kinds = self._kinds or kinds
-        self._form = form
+        self._count += 1
+        declared = types_of(self._schema_of_value(), self._root)
+        self._form, self._kinds = fitting(form, kinds, declared)
         if self._is_muted:
             sink.lost(at)
         elif plan.is_object:
             self._keys.add(self._key)
-        self._count += 1
         self._state = _CHOOSE
         return at
 
@@ -316,6 +313,13 @@ class GroupFrame:
     def _choose(self, data: Data, at: int, sink: Sink) -> int:
         """What reads the value: known from its form, mostly, or from its first bytes."""
         kinds = self._kinds
+        if not self.has_begun and not self._is_muted:
+            verdict = self._opens_wrapper(data, at)
+            if verdict == MORE:
+                return at
+            if verdict == YES:
+                return self._unwrap(data, at, sink)
+            self._begin(at, sink)
         raw = self._may_be_raw()
         if raw and all(k == "string" for k in kinds):
             return self._start(self._text_value("string"), "string", at)
@@ -324,7 +328,7 @@ class GroupFrame:
         first = past_space(data, at)
         if first == len(data):
             return at
-        groups: list[JsonType] = [k for k in kinds if _is_group(self._types[k].encoding)]
+        groups: list[JsonType] = [k for k in kinds if is_group(self._types[k].encoding)]
         for kind in groups:
             verdict = self._begins_group(kind, data, first)
             if verdict == MORE:
@@ -342,6 +346,19 @@ class GroupFrame:
         if raw:
             plain = "string"
         return self._start(self._text_value(plain), plain, at)
+
+    def _opens_wrapper(self, data: Data, at: int) -> int:
+        """Whether the value is an object around all arguments."""
+        if not (self._is_arguments and is_wrapper(self._schema, self._key)):
+            return NO
+        return opens_arguments(self._schema, data, past_space(data, at))
+
+    def _unwrap(self, data: Data, at: int, sink: Sink) -> int:
+        message = f"the arguments stand in an object that is called {self._key!r}"
+        sink.note("wrapped_arguments", message, at, at)
+        self.has_begun = self._is_unwrapped = True
+        kind = self._kinds[0]
+        return self._start(JsonFrame(members=True, python=True), kind, past_space(data, at))
 
     def _may_be_raw(self) -> bool:
         """Whether the value may be a string that is written as it is."""
@@ -469,7 +486,7 @@ class GroupFrame:
             return
         self._told += 1
         self.is_ambiguous = self.is_ambiguous or child.is_ambiguous
-        if self._is_arguments:
+        if self._is_arguments and not self._is_unwrapped:
             sink.argument(self._key, child.cursor, ambiguous=child.is_ambiguous)
 
     def _read_after(self, data: Data, at: int) -> int:
@@ -481,25 +498,3 @@ class GroupFrame:
             return self._fail(at, "a value is not followed by its closer")
         self._state = _OPEN
         return at + len(self._after)
-
-
-def _is_group(encoding: Encoding) -> bool:
-    return isinstance(encoding, (Items, Pairs, Notation))
-
-
-def _stand(pieces: Sequence[bytes], data: Data, at: int) -> tuple[int, int]:
-    """The same for pieces with any white space between them; and the position behind them."""
-    for piece in pieces:
-        at = past_space(data, at)
-        verdict = stands(piece, data, at)
-        if verdict != YES:
-            return verdict, at
-        at += len(piece)
-    return YES, at
-
-
-def _unquoted(key: str) -> str:
-    """The key without quotes that some models put around it."""
-    if len(key) > 1 and key[0] == key[-1] and key[0] in "\"'":
-        return key[1:-1]
-    return key

@@ -8,7 +8,7 @@ A *form* is what may stand between a key and its value, with the types that are 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from untemplate.dialect import (
@@ -26,14 +26,27 @@ from untemplate.dialect import (
     Raw,
     Written,
 )
-from untemplate.reader.follow import KEY, Follow
+from untemplate.reader.follow import KEY, MORE, NO, YES, Follow
 from untemplate.reader.kinds import Kinds
+from untemplate.reader.utf8 import Data
 
-__all__ = ["Form", "GroupPlan", "WrittenPlan", "group_plan", "is_raw"]
+__all__ = [
+    "MOST_KEY_BYTES",
+    "Form",
+    "GroupPlan",
+    "WrittenPlan",
+    "end_of_form",
+    "fitting",
+    "group_plan",
+    "is_group",
+    "is_raw",
+    "merged",
+]
 
 Ends = tuple[tuple[bytes, ...], ...]
 """Sequences of marks that stand behind the arguments."""
 
+MOST_KEY_BYTES = 1024
 _WEAK = 3
 """A mark that is shorter may well be text; what follows it is looked at, too."""
 
@@ -180,3 +193,45 @@ def is_raw(encoding: Encoding) -> bool:
             return False
         case _:
             assert_never(encoding)
+
+
+def is_group(encoding: Encoding) -> bool:
+    """Whether the encoding is a notation of the family's own."""
+    return isinstance(encoding, (Items, Pairs, Notation))
+
+
+def merged(forms: Sequence[Form]) -> Form:
+    """A form that may be any of these."""
+    types: dict[JsonType, WrittenPlan] = {}
+    for other in reversed(forms):
+        types.update(other.types)
+    return Form(forms[0].before, forms[0].skip, types)
+
+
+def end_of_form(forms: Sequence[Form], data: Data, at: int) -> tuple[int, int]:
+    """Where a form ends that is none of these: behind the last character that all of them share."""
+    lasts = {f.before[-1:] for f in forms}
+    last = lasts.pop() if len(lasts) == 1 else ""
+    if not last or last.isalnum():
+        return NO, at
+    end = data.find(last.encode(), at)
+    line = data.find(b"\n", at, end if end >= 0 else len(data))
+    if end < 0 and line < 0 and len(data) - at <= MOST_KEY_BYTES:
+        return MORE, at
+    if end < 0 or line >= 0 or end - at > MOST_KEY_BYTES:
+        return NO, at
+    return YES, end + len(last.encode())
+
+
+def fitting(form: Form, kinds: Kinds, declared: Kinds) -> tuple[Form, Kinds]:
+    """How a value is written, and its types, by its form and by what is declared.
+
+    Where the form speaks of another type, but the tool needs a string, it is one. No value stays
+    none.
+    """
+    both: Kinds = tuple(k for k in declared if k in kinds)
+    other = next(iter(form.types.values()))
+    of_another_type = not both and "null" not in form.types
+    if of_another_type and declared == ("string",) and other.closer:
+        return replace(form, types={"string": replace(other, encoding=Raw())}), ("string",)
+    return form, both or kinds

@@ -4,7 +4,7 @@ The keys stand in layers of dictionaries. A copy freezes the layers it shares; a
 layer of one's own, and small layers are merged, each key O(log n) times.
 """
 
-__all__ = ["Keys"]
+__all__ = ["Keys", "unquoted"]
 
 
 class Keys:
@@ -39,3 +39,10 @@ class Keys:
         other._layers = list(self._layers)
         self._is_shared = other._is_shared = True
         return other
+
+
+def unquoted(key: str) -> str:
+    """The key without quotes that some models put around it."""
+    if len(key) > 1 and key[0] == key[-1] and key[0] in "\"'":
+        return key[1:-1]
+    return key

@@ -291,7 +291,8 @@ class _Planner:
         for way in [w for w in ways if w.call and not w.is_bare]:
             left = without_special(way.elements)
             names = any(isinstance(e, Word) and e.hole is Hole.NAME for e in left)
-            if names and left != way.elements and isinstance(left[0], bytes):
+            is_known = any(way.elements[n:] == left for n in entries(way))
+            if names and not is_known and isinstance(left[0], bytes):
                 yield left[0], replace(way, elements=left, is_bare=True, is_own=False)
 
     def _strays(self) -> tuple[bytes, ...]:
