@@ -11,15 +11,17 @@ At most `MOST_DIGITS` digits stand before the point and after it, counted beside
 ends where a byte follows that is not part of it; that byte belongs to the frame.
 """
 
+import heapq
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from untemplate.constrain.digits import MOST_DIGITS, Tracker, tracker_of
+from untemplate.constrain.digits import ALL_EXPONENTS, Form, Tracker, tracker_of
 from untemplate.constrain.state import ALL_BYTES, Action, Count, Edges, Go, Leave, Set, State
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.errors import LimitError
-from untemplate.grammar.schema_atoms import Whole
+from untemplate.grammar.schema_atoms import MOST_DIGITS, Multiple, Range, Whole
+from untemplate.grammar.schema_formula import Formula
 
 __all__ = ["NumberMachine"]
 
@@ -103,11 +105,15 @@ class NumberMachine:
         self.is_free = verdicts.formulas in ((True,), (Whole(),))
         self._verdicts = verdicts
         self._atoms = verdicts.leaves()
-        self._trackers: tuple[Tracker, ...] = tuple(map(tracker_of, self._atoms))
+        largest = _largest(top_parts(verdicts.must))
+        self._trackers: tuple[Tracker, ...] = tuple(tracker_of(a, largest) for a in self._atoms)
         self.tail = max((t.tail for t in self._trackers), default=0)
         """Digits that are kept from the count, to reach an end with."""
+        top = top_parts(verdicts.must)
+        self._must = [n for n, atom in enumerate(self._atoms) if atom in top]
         exponents = [t.far_exponent for t in self._trackers]
         self._has_exponents = not self.is_whole and None not in exponents
+        self._is_stepped = any(isinstance(self._atoms[n], Multiple) for n in self._must)
         self._far = max((e for e in exponents if e is not None), default=0)
         self._ats = [_At("start")]
         self._numbers = {self._ats[0]: 0}
@@ -156,9 +162,41 @@ class NumberMachine:
         """Where each byte leads."""
         found = self._moves.get(at)
         if found is None:
-            following = self._next(self._ats[at])
+            following = [(b, to) for b, to in self._next(self._ats[at]) if not self._is_lost(to)]
             found = self._moves[at] = tuple((b, self._number(to)) for b, to in following)
         return found
+
+    def _form(self, at: _At) -> Form:
+        if at.phase in ("e", "sign", "exp"):
+            return "scaled"
+        return "either" if at.is_short and self._has_exponents else "plain"
+
+    def _is_lost(self, at: _At) -> bool:
+        """Whether some keyword that must hold can't hold any more."""
+        if not at.places:
+            return False
+        form = self._form(at)
+        needs = [self._trackers[n].needs(at.places[n], form) for n in self._must]
+        if None in needs:
+            return True
+        if at.phase != "int" or form != "plain":
+            return False
+        takes = (self._trackers[n].takes(at.places[n]) for n in self._must)
+        return max((n for n in needs if n), default=0) > min(takes, default=MOST_DIGITS)
+
+    def _needs(self, here: tuple[int, int]) -> int:
+        """So many bytes are missing at least."""
+        at = self._ats[here[0]]
+        form = self._form(at)
+        if form == "scaled":
+            return {"e": 2, "sign": 1}.get(at.phase, 0) if self._is_stepped else 0
+        if at.phase not in ("int", "point", "frac"):
+            return 0
+        needs = [self._trackers[n].needs(at.places[n], "plain") for n in self._must]
+        if None in needs:
+            # An exponent has to come, after a digit.
+            return (3 if self._is_stepped else 2) + (at.phase == "point")
+        return max((n for n in needs if n), default=0) if form == "plain" else 0
 
     def _number(self, at: _At) -> int:
         found = self._numbers.setdefault(at, len(self._ats))
@@ -214,34 +252,38 @@ class NumberMachine:
         return tail + 1 if tail <= self.tail else None
 
     def _search(self, start: tuple[int, int]) -> None:
-        """Breadth first to the cheapest end; what lies on the way is known then too."""
+        """A* to the cheapest end; what lies on the way is known then too."""
         came: dict[tuple[int, int], tuple[int, int]] = {}
-        level = [start]
-        seen = {start}
-        best: tuple[int, tuple[int, int]] | None = None
-        far = 0
-        while level and (best is None or far < best[0]):
-            following: list[tuple[int, int]] = []
-            for here in level:
-                rest = self._rest(here)
-                if rest is not None and (best is None or far + rest < best[0]):
-                    best = (far + rest, here)
-                if here in self._costs or rest == 0:
-                    continue
-                self._steps -= 1
-                if self._steps < 0:
-                    raise LimitError("a number keyword needs too many steps")
-                for _, to in self.moves(here[0]):
-                    tail = self.after(here[0], to, here[1])
-                    if tail is not None and (to, tail) not in seen:
-                        seen.add((to, tail))
-                        came[to, tail] = here
-                        following.append((to, tail))
-            level, far = following, far + 1
-        if best is None:
-            self._costs.update(dict.fromkeys(seen))
+        best = {start: 0}
+        # Of ways that may be as short the one that is further: most lead to an end.
+        heap = [(self._needs(start), 0, start)]
+        goal: tuple[int, tuple[int, int]] | None = None
+        while heap and (goal is None or heap[0][0] < goal[0]):
+            _, far, here = heapq.heappop(heap)
+            far = -far
+            if far > best[here]:
+                continue
+            rest = self._rest(here)
+            if rest is not None and (goal is None or far + rest < goal[0]):
+                goal = (far + rest, here)
+            if here in self._costs or rest == 0:
+                continue
+            self._steps -= 1
+            if self._steps < 0:
+                raise LimitError("a number keyword needs too many steps")
+            for _, to in self.moves(here[0]):
+                tail = self.after(here[0], to, here[1])
+                if tail is not None and far + 1 < best.get((to, tail), far + 2):
+                    following = (to, tail)
+                    if tail and self._needs(following) > self.tail + 1 - tail:
+                        continue
+                    best[following] = far + 1
+                    came[following] = here
+                    heapq.heappush(heap, (far + 1 + self._needs(following), -far - 1, following))
+        if goal is None:
+            self._costs.update(dict.fromkeys(best))
             return
-        cost, here = self._rest(best[1]), best[1]
+        cost, here = self._rest(goal[1]), goal[1]
         assert cost is not None
         self._costs[here] = cost
         while here != start:
@@ -260,6 +302,14 @@ def _shared(verdicts: Verdicts) -> NumberMachine:
     machine = NumberMachine(verdicts)
     machine.is_shared = True
     return machine
+
+
+def _largest(top: tuple[Formula, ...]) -> tuple[int, int]:
+    """The highest powers of ten of positive and of negative numbers within some bounds."""
+    ranges = [a for a in top if isinstance(a, Range)]
+    highs = [a.high.adjusted() for a in ranges if a.high is not None]
+    lows = [a.low.adjusted() for a in ranges if a.low is not None]
+    return min(highs, default=ALL_EXPONENTS), min(lows, default=ALL_EXPONENTS)
 
 
 @dataclass(frozen=True, slots=True)

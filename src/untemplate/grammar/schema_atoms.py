@@ -17,6 +17,7 @@ from untemplate.grammar.schema_formula import Formula, conj, disj, neg, one
 
 __all__ = [
     "ANYTHING",
+    "MOST_DIGITS",
     "NOTHING",
     "Atom",
     "Constant",
@@ -65,6 +66,11 @@ Schema = Place | Constant | bool
 
 # ---------------------------------------------------------------------------------------- numbers
 
+MOST_DIGITS = 40
+"""Most digits that a number has before the point, and after it."""
+MOST_REMAINDERS = 100_000
+"""A `multipleOf` with a fraction and more of them is not followed digit by digit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -86,6 +92,22 @@ class Multiple:
     """A multiple of `step`."""
 
     step: Decimal
+
+    @property
+    def scaled(self) -> tuple[int, int]:
+        """The step as an integer, and by how many powers of ten that is larger."""
+        _, digits, exponent = self.step.normalize().as_tuple()
+        assert isinstance(exponent, int)
+        whole = int("".join(map(str, digits))) * 10 ** int(max(exponent, 0))
+        return whole, max(-exponent, 0)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether digits can be held against it one by one, with some left to reach a multiple."""
+        whole, places = self.scaled
+        if places and whole > MOST_REMAINDERS:
+            return False
+        return len(str(whole)) + places <= MOST_DIGITS // 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from decimal import Decimal
 
 from untemplate.grammar.export.digits import (
     ANY_DIGIT,
-    MOST_DIGITS,
     Interval,
     digit,
     naturals,
@@ -31,8 +30,9 @@ from untemplate.grammar.export.rules import (
     repeat,
     sequence,
 )
+from untemplate.grammar.schema_atoms import MOST_DIGITS
 
-__all__ = ["decimals", "places"]
+__all__ = ["decimals", "places", "scaled_places"]
 
 _MOST_EXPONENT = 999
 _ONE = Interval(Decimal(1), Decimal(10), high_open=True)
@@ -40,7 +40,13 @@ _ONE = Interval(Decimal(1), Decimal(10), high_open=True)
 
 def decimals(interval: Interval) -> Node:
     """The numbers of an interval."""
-    return signed(interval, lambda i: choice(_magnitudes(i), *_scientific(i)))
+    return signed(interval, lambda i: choice(_plain(i.written_out), *_scientific(i)))
+
+
+def _plain(interval: Interval) -> Node:
+    """Those without an exponent."""
+    is_beyond = interval.low is not None and interval.low >= Decimal(10) ** MOST_DIGITS
+    return NEVER if is_beyond or interval.is_empty else _magnitudes(interval)
 
 
 def places(most: int) -> Node:
@@ -49,6 +55,18 @@ def places(most: int) -> Node:
     if not most:
         return optional(sequence(Literal(".0"), repeat(Literal("0"), 0, MOST_DIGITS - 1)))
     return optional(sequence(Literal("."), repeat(ANY_DIGIT, 1, most), zeros))
+
+
+def scaled_places(most: int) -> Node:
+    """Positive numbers with an exponent, as `json.dumps` writes it, and so many places at most."""
+    one = digit(1, 9)
+    large = sequence(one, _some_places(16), _exponent(16, _MOST_EXPONENT))
+    small = (sequence(one, _some_places(most - e), _exponent(-e, -e)) for e in range(5, most + 1))
+    return choice(large, *small)
+
+
+def _some_places(most: int) -> Node:
+    return optional(sequence(Literal("."), repeat(ANY_DIGIT, 1, most))) if most else EMPTY
 
 
 def _scientific(interval: Interval) -> Iterator[Node]:

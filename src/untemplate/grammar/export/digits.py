@@ -8,7 +8,7 @@ Zero may be written `-0`, as JSON allows. Open ends go on to `MOST_DIGITS` digit
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from untemplate.grammar.export.rules import (
     EMPTY,
@@ -22,10 +22,10 @@ from untemplate.grammar.export.rules import (
     repeat,
     sequence,
 )
+from untemplate.grammar.schema_atoms import MOST_DIGITS
 
 __all__ = [
     "ANY_DIGIT",
-    "MOST_DIGITS",
     "Interval",
     "digit",
     "hexadecimal",
@@ -34,8 +34,6 @@ __all__ = [
     "of_size",
     "signed",
 ]
-
-MOST_DIGITS = 40
 
 ANY_DIGIT = Characters(((0x30, 0x39),))
 
@@ -69,6 +67,25 @@ class Interval:
         return self.low > self.high or (self.low == self.high and is_open)
 
     @property
+    def written_out(self) -> "Interval":
+        """The same for numbers of `MOST_DIGITS` digits before and after the point.
+
+        The bounds are such numbers themselves, or beyond them all.
+        """
+        low, high, low_open, high_open = self.low, self.high, self.low_open, self.high_open
+        if low is not None and low > -_BEYOND:
+            finest = low.quantize(_FINEST, ROUND_CEILING, _EXACT)
+            low, low_open = finest, low_open and low == finest
+        else:
+            low, low_open = None, False
+        if high is not None and high < _BEYOND:
+            finest = high.quantize(_FINEST, ROUND_FLOOR, _EXACT)
+            high, high_open = finest, high_open and high == finest
+        else:
+            high, high_open = None, False
+        return Interval(low, high, low_open, high_open)
+
+    @property
     def opposite(self) -> "Interval":
         """The same numbers with the other sign."""
         low = None if self.high is None else -self.high
@@ -77,11 +94,14 @@ class Interval:
 
 
 _ZERO = Decimal(0)
+_BEYOND = Decimal(10) ** MOST_DIGITS
+_FINEST = Decimal(10) ** -MOST_DIGITS
+_EXACT = Context(prec=5000)
 
 
 def integers(interval: Interval) -> Node:
     """The integers of an interval, without fraction or exponent."""
-    return signed(interval, _naturals)
+    return signed(interval.written_out, _naturals)
 
 
 def signed(interval: Interval, magnitudes: Callable[[Interval], Node]) -> Node:
@@ -98,6 +118,8 @@ def _naturals(interval: Interval) -> Node:
     assert interval.low is not None
     low = int(interval.low.to_integral_value(ROUND_CEILING))
     low += low == interval.low and interval.low_open
+    if low >= _BEYOND:
+        return NEVER
     if interval.high is None:
         return naturals(low, None)
     high = int(interval.high.to_integral_value(ROUND_FLOOR))

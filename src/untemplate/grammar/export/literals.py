@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from untemplate.dialect import JsonText, Python
 from untemplate.grammar.export.book import RuleBook
-from untemplate.grammar.export.digits import MOST_DIGITS
 from untemplate.grammar.export.listing import Frame, positional
 from untemplate.grammar.export.rules import (
     ANY,
@@ -32,6 +31,7 @@ from untemplate.grammar.export.rules import (
     sequence,
 )
 from untemplate.grammar.export.spelling import Spelling, json_character, python_character
+from untemplate.grammar.schema_atoms import MOST_DIGITS
 
 __all__ = ["Literals"]
 

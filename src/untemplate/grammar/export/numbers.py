@@ -12,10 +12,10 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from untemplate.grammar.export.cases import Case
-from untemplate.grammar.export.decimals import decimals, places
+from untemplate.grammar.export.decimals import decimals, places, scaled_places
 from untemplate.grammar.export.digits import Interval, integers
 from untemplate.grammar.export.literals import Literals
-from untemplate.grammar.export.rules import Lexeme, Node, choice, sequence
+from untemplate.grammar.export.rules import Lexeme, Literal, Node, choice, optional, sequence
 from untemplate.grammar.schema_atoms import Multiple, Numbers, Range, Whole
 from untemplate.grammar.schema_formula import Not
 
@@ -52,9 +52,11 @@ def number_text(case: Case, notation: Literals, wider: Wider) -> Node:
     fitting = [n for step in steps if (n := _places(step)) is not None]
     if len(fitting) < len(steps):
         wider("multipleOf other than a power of ten is left out")
-    return (
-        Lexeme(sequence(integers(Interval()), places(min(fitting)))) if fitting else notation.number
-    )
+    if not fitting:
+        return notation.number
+    most = min(fitting)
+    scaled = sequence(optional(Literal("-")), scaled_places(most))
+    return Lexeme(choice(sequence(integers(Interval()), places(most)), scaled))
 
 
 def _places(step: Decimal) -> int | None:
