@@ -34,6 +34,7 @@ __all__ = ["Fragment", "Fragments", "Hole", "Outlet", "Rests", "SharedMasks", "f
 
 _MOST_BYTES = 64 << 20
 _MOST_STATES = 20_000
+_MOST_ASKED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +137,25 @@ class Fragments:
         self._tokens = tokens
         self._table = Table(Limits(states=2 * _MOST_STATES))
         self._found: dict[tuple[State, bool, int], Fragment] = {}
+        self._asked: set[tuple[State, bool, int]] = set()
         self._bytes = self._hits = self._misses = 0
 
-    def get(self, state: State, node: int, *, is_counted: bool) -> Fragment:
-        """From a state on, behind a node of the whole trie; -1: from the beginning of a token."""
+    def get(self, state: State, node: int, *, is_counted: bool) -> Fragment | None:
+        """From a state on, behind a node of the whole trie; -1: from the beginning of a token.
+
+        None when it is asked for the first time: most strings of a schema are met once.
+        """
         key = (state, is_counted, node)
         found = self._found.get(key)
         if found is not None:
             self._hits += 1
             return found
         self._misses += 1
+        if key not in self._asked:
+            if len(self._asked) >= _MOST_ASKED:
+                self._asked = set()
+            self._asked.add(key)
+            return None
         if self._bytes > _MOST_BYTES or len(self._table.states) > _MOST_STATES:
             self._found = {}
             self._table = Table(Limits(states=2 * _MOST_STATES))

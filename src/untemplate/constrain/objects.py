@@ -87,6 +87,7 @@ class ObjectMachine:
         self._machines: dict[At, tuple[KeyMachine, ...]] = {}
         self._settled: dict[At, At | None] = {}
         self._rests: dict[At, int | None] = {}
+        self._values: dict[int, int | None] = {}
         self._exits: dict[At, Exit | None] = {}
 
     @cached_property
@@ -157,6 +158,8 @@ class ObjectMachine:
         return Goal((key.must, *asked), Object(self, "value", at, number))
 
     def _asked(self, key: _Key, at: At) -> tuple[Formula, ...]:
+        if not key.asks:
+            return ()
         return tuple(dict.fromkeys(f for bit, f in key.asks if not at.failed & bit))
 
     def after_value(self, number: int, at: At, result: Result) -> At | None:
@@ -257,11 +260,9 @@ class ObjectMachine:
 
     def rest(self, at: At) -> int | None:
         """Fewest bytes after the pairs seen, the closing bracket and what follows included."""
-        if self._is_plain:
-            return self._plain_rest(at)
         if at in self._rests:
             return self._rests[at]
-        found = Shortest(self, at).search()
+        found = self._plain_rest(at) if self._is_plain else Shortest(self, at).search()
         if not self.values.is_solving:
             self._rests[at] = found
         return found
@@ -293,10 +294,19 @@ class ObjectMachine:
     def pair(self, number: int) -> int | None:
         """Bytes of the shortest pair with a key."""
         key = self.key(number)
-        value = None if key is None else self.values.cost(key.must)
+        value = None if key is None else self._value(number, key)
         if key is None or value is None:
             return None
         return key.size + len(self.values.colon) + value
+
+    def _value(self, number: int, key: _Key) -> int | None:
+        """Bytes of the shortest value that a key must have."""
+        if number in self._values:
+            return self._values[number]
+        found = self.values.cost(key.must)
+        if not self.values.is_solving:
+            self._values[number] = found
+        return found
 
     def after_key(self, at: At, number: int) -> int | None:
         """Fewest bytes from behind a key to the end of the object; None: it may not come."""
@@ -308,10 +318,13 @@ class ObjectMachine:
 
     def value_cost(self, number: int, at: At) -> int | None:
         """Fewest bytes of the value of a key and of all that follows."""
-        goal = self.goal(number, at)
-        value = self.values.goal_cost(goal)
-        if value is None or goal.judge is not None:
-            return value
+        key = self.key(number)
+        assert key is not None
+        if self._asked(key, at):
+            return self.values.goal_cost(self.goal(number, at))
+        value = self._value(number, key)
+        if value is None:
+            return None
         rest = self.rest(at)
         return None if rest is None else value + rest
 

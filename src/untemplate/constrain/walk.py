@@ -160,7 +160,7 @@ class _Walk:
         assert state is not None
         count = ctx & COUNT_MASK
         fragment = self._fragments.get(state, node, is_counted=bool(count))
-        if count and count <= fragment.used:
+        if fragment is None or (count and count <= fragment.used):
             return False
         self._rows.append(fragment.row)
         self._edges.append((number, ctx))
