@@ -12,7 +12,7 @@ from untemplate.constrain import compile_grammar, shared_masks
 from untemplate.constrain.masks import Masks
 from untemplate.constrain.trie import token_trie
 from untemplate.constrain.walk import walk
-from untemplate.grammar import build_grammar
+from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.message import Tool, ToolChoice
 
 WIDE = wide_vocabulary(SPECIALS)
@@ -36,10 +36,11 @@ VALUES = Tool(
 )
 
 
-def places(name: str, seed: int, steps: int):
+def places(name: str, seed: int, steps: int, *, is_open: bool = False):
     """Configurations that some turn comes to."""
     rng = random.Random(f"{name} {seed}")
-    grammar = build_grammar(ALL[name], (VALUES, *TOOLS), ToolChoice("required"))
+    options = GrammarOptions(open_objects=is_open)
+    grammar = build_grammar(ALL[name], (VALUES, *TOOLS), ToolChoice("required"), options=options)
     compiled = compile_grammar(grammar, WIDE)
     constraint = compiled.constraint()
     row = np.zeros(constraint.words, np.int32)
@@ -65,13 +66,14 @@ def plainly(masks: Masks, number: int, ctx: int):
     return row if leaving is None else row | masks._loop_row(number, ctx, leaving)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("name", ALL)
-def test_masks_are_those_of_a_walk_of_the_whole_trie(name, seed):
-    for compiled, constraint, row in places(name, seed, 60):
+def test_masks_are_those_of_a_walk_of_the_whole_trie(name, is_open):
+    for compiled, constraint, row in places(name, 3, 80, is_open=is_open):
         number, ctx, memory = constraint._at.configuration
-        if memory is None and not constraint.is_finished:
-            assert np.array_equal(row, plainly(compiled._masks, number, ctx))
+        found = compiled._masks.row(number, ctx)
+        assert memory is not None or np.array_equal(row, found)
+        assert np.array_equal(found, plainly(compiled._masks, number, ctx))
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -143,7 +143,7 @@ class Fragments:
     def get(self, state: State, node: int, *, is_counted: bool) -> Fragment | None:
         """From a state on, behind a node of the whole trie; -1: from the beginning of a token.
 
-        None when it is asked for the first time: most strings of a schema are met once.
+        None when one that is no loop is asked for the first time: most of them are met once.
         """
         key = (state, is_counted, node)
         found = self._found.get(key)
@@ -151,7 +151,7 @@ class Fragments:
             self._hits += 1
             return found
         self._misses += 1
-        if key not in self._asked:
+        if key not in self._asked and state.leaving is None:
             if len(self._asked) >= _MOST_ASKED:
                 self._asked = set()
             self._asked.add(key)

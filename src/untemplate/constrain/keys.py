@@ -12,6 +12,7 @@ while `"a"` is not.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import lru_cache
 
 from untemplate.constrain.characters import Arrival
 from untemplate.constrain.letters import JSON, Quote
@@ -151,8 +152,57 @@ class KeySpace:
         return self._found
 
 
+class FreeKeys:
+    """Keys that are no names: any characters, and one class at the end. Place 0 is the start."""
+
+    is_shared = True
+
+    def __init__(self, quote: Quote, after: int) -> None:
+        """`after`: fewest bytes from behind the key to the end of the object."""
+        self.quote = quote
+        self._after = after
+
+    def spans(self, place: int) -> tuple[Span, ...]:  # noqa: ARG002  as for all machines
+        return ((0, LAST, 0),)
+
+    def close(self, place: int, region: int) -> Action | None:  # noqa: ARG002
+        return Pop(-1)
+
+    def close_cost(self) -> int:
+        return 1
+
+    def is_loop(self, place: int) -> bool:  # noqa: ARG002
+        return True
+
+    def free(self, place: int) -> "FreeKeys | None":  # noqa: ARG002
+        return None
+
+    def ending(self, place: int) -> Spell | None:  # noqa: ARG002
+        return None
+
+    def cost(self, place: int, region: int) -> int | None:  # noqa: ARG002
+        return self._after
+
+    def slope(self, place: int, region: int) -> int:  # noqa: ARG002
+        return 0
+
+    def arrival(self, place: int, region: int, *, is_zero: bool) -> Arrival | None:  # noqa: ARG002
+        return Arrival(0, 0)
+
+    def arrival_cost(self, place: int, region: int, *, is_zero: bool) -> int | None:  # noqa: ARG002
+        return self._after
+
+
+@lru_cache(maxsize=1_024)
+def _free_keys(quote: Quote, after: int) -> FreeKeys:
+    """One for all grammars in which the rest of the object costs the same."""
+    return FreeKeys(quote, after)
+
+
 class KeyMachine:
     """The keys that may come next in one place of an object."""
+
+    is_shared = False
 
     def __init__(self, space: KeySpace, quote: Quote, after: Callable[[int], int | None]) -> None:
         """`after`: fewest bytes from behind a key to the end of the object; None: not now."""
@@ -194,6 +244,12 @@ class KeyMachine:
         if not self._space.is_plain:
             return self.spans(place) == ((0, LAST, place),)
         return place == _NONE and self.cost(place, 0) is not None
+
+    def free(self, place: int) -> FreeKeys | None:
+        if not self._space.is_plain or place != _NONE:
+            return None
+        after = self._cost_after(-1)
+        return None if after is None else _free_keys(self.quote, after)
 
     def ending(self, place: int) -> Spell | None:
         if not self._space.is_plain or self._cost_after(-1) is not None:

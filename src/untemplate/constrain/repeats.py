@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untemplate.constrain.memory import Container, Memory, remember
+from untemplate.constrain.strings import Escape, Hex, Pair, Partial
 from untemplate.constrain.table import Table
 from untemplate.constrain.trie import TokenTrie
 
@@ -35,23 +36,28 @@ class Repeats:
 
     def without(self, row: Row, at: tuple[int, int], memory: Memory) -> Row:
         """The mask without what would be repeated."""
-        if not _has_seen(memory):
+        seen = _seen(memory)
+        if not seen:
             return row
-        bits = np.unpackbits(row.view(np.uint8), bitorder="little").view(np.bool_)
-        before = bits.copy()
         trie = self._tokens.full
+        gone: list[NDArray[np.int32]] = []
         if memory.is_element:
-            for low, high in self._repeated(at, memory):
-                bits[trie.order[low:high]] = False
-        candidates: list[int] = self._whole[bits[self._whole]].tolist()
-        for token_id in candidates:
-            if self._repeats(at, memory, self._data[token_id]):
-                bits[token_id] = False
-        twins = self._tokens.twins
-        if len(twins):
-            bits[twins[:, 1]] &= bits[twins[:, 0]] | ~before[twins[:, 0]]
+            gone += [trie.order[low:high] for low, high in self._repeated(at, memory)]
+        whole = self._whole[row[self._whole >> 5] >> (self._whole & 31) & 1 == 1]
+        texts = {element[1:].encode() for element in seen if element[0] == '"'}
+        is_open = any(element[0] != '"' for element in seen)
+        candidates: list[int] = whole.tolist()
+        gone += [
+            np.array([token_id], np.int32)
+            for token_id in candidates
+            if (is_open or _may_hold(self._data[token_id], texts))
+            and self._repeats(at, memory, self._data[token_id])
+        ]
+        if not gone:
+            return row
+        left = row & ~self._tokens.row_of(np.concatenate(gone))
         # With nothing left the schema asks for more than there is: it is checked afterwards.
-        return np.packbits(bits, bitorder="little").view(np.int32) if bits.any() else row
+        return left if left.any() else row
 
     def _repeats(self, at: tuple[int, int], memory: Memory, data: bytes) -> bool:
         found: Memory | None = memory
@@ -81,8 +87,10 @@ class Repeats:
         pending = [(0, trie.levels[1], at, memory)]
         while pending:
             first, count, (number, ctx), known = pending.pop()
-            for node in range(first, first + count):
-                byte = trie.data[node]
+            for byte in _ways(known) or table.row(number):
+                node = trie.data.find(byte, first, first + count)
+                if node < 0:
+                    continue
                 after = table.step(number, ctx, byte)
                 state = table.states[after[0]]
                 if state is None:
@@ -103,6 +111,12 @@ class Repeats:
     def _goes_on(self, at: tuple[int, int], memory: Memory) -> bool:
         """Whether what is being written may become something that was not written before."""
         table = self._table
+        if table.leaving[at[0]] is not None or table.shadow(at[0]):
+            # Any character may follow.
+            return True
+        state = table.states[at[0]]
+        if isinstance(state, Escape | Partial | Hex | Pair) and state.leads_to_loop:
+            return True
         pending = [(at, memory)]
         looked_at: set[tuple[int, str]] = set()
         for _ in range(_MOST_STEPS):
@@ -129,11 +143,33 @@ class Repeats:
         return True
 
 
-def _has_seen(memory: Memory) -> bool:
-    """Whether anything was written that must not be written again."""
+def _seen(memory: Memory) -> set[str]:
+    """All that was written that must not be written again."""
+    found: set[str] = set()
     container: Container | None = memory.inner
     while container is not None:
-        if container.keeps and container.seen:
-            return True
+        if container.keeps:
+            found |= container.seen
         container = container.outer
-    return False
+    return found
+
+
+def _ways(memory: Memory) -> bytes:
+    """In a string, the bytes that may lead to one written before; nothing: any byte may."""
+    if not memory.quote or memory.is_escaped or b"\\" in memory.text:
+        return b""
+    size = len(memory.text)
+    known = (element[1:].encode() for element in memory.inner.seen if element[0] == '"')
+    ways = {text[size] for text in known if len(text) > size and text.startswith(memory.text)}
+    escape = () if all(_is_plain(byte) for byte in ways) else (0x5C,)
+    return bytes({*ways, *escape, memory.quote})
+
+
+def _is_plain(byte: int) -> bool:
+    """Whether a character is never written by an escape."""
+    return 0x20 <= byte < 0x7F and byte not in b"\"'\\"
+
+
+def _may_hold(data: bytes, texts: set[bytes]) -> bool:
+    """Whether a token may hold one of some strings."""
+    return any(text in data or (b"\\" in data and not all(map(_is_plain, text))) for text in texts)

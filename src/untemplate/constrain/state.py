@@ -73,6 +73,11 @@ class State:
         return False
 
     @property
+    def shadow(self) -> "State | None":
+        """A state that is shared and from which most bytes lead to the same as from here."""
+        return None
+
+    @property
     def remembers(self) -> bool:
         """Whether what is written here must not be written again; see `memory`."""
         return False

@@ -23,15 +23,36 @@ from untemplate.constrain.state import Action, Edges, Go, Pop, Spell, State
 from untemplate.constrain.verdicts import Verdicts
 from untemplate.constrain.words import LAST, Span
 
-__all__ = ["Chars", "Lane", "Quoted", "QuotedString", "start_of"]
+__all__ = [
+    "Chars",
+    "Escape",
+    "Hex",
+    "Lane",
+    "Pair",
+    "Partial",
+    "Quoted",
+    "QuotedString",
+    "start_of",
+]
 
 _HEX = tuple((n, bytes({f"{n:x}".encode()[0], f"{n:X}".encode()[0]})) for n in range(16))
+
+
+def _is_loop_behind(lane: "Lane", spans: tuple[Span, ...]) -> bool:
+    """Whether some character leads to a place from which any may follow."""
+    return any(lane.machine.is_loop(place) for _, _, place in spans)
+
+
+_ALL: tuple[Span, ...] = ((0, LAST, 0),)
 _SURROGATES = (0xD800, 0xDC00, 0xE000)
 """First of the high halves, first of the low halves, end of both."""
 
 
 class Quoted(Characters, Protocol):
     """Characters between quotes."""
+
+    is_shared: bool
+    """Whether other grammars have the same machine."""
 
     def close(self, place: int, region: int) -> Action | None:
         """What the closing quote does."""
@@ -43,6 +64,10 @@ class Quoted(Characters, Protocol):
 
     def is_loop(self, place: int) -> bool:
         """Whether every character leads back to this place."""
+        ...
+
+    def free(self, place: int) -> "Quoted | None":
+        """A machine that other grammars share, of which place 0 is the same as this place."""
         ...
 
     def ending(self, place: int) -> Spell | None:
@@ -58,7 +83,6 @@ class QuotedString(StringMachine):
         self.quote = quote
         self._endings: dict[int, Spell | None] = {}
         self.is_shared = False
-        """Whether other grammars have the same machine."""
 
     @classmethod
     def of(cls, verdicts: Verdicts, quote: Quote) -> "QuotedString":
@@ -74,6 +98,9 @@ class QuotedString(StringMachine):
 
     def is_loop(self, place: int) -> bool:
         return self.spans(place) == ((0, LAST, place),)
+
+    def free(self, place: int) -> Quoted | None:  # noqa: ARG002  this one is shared itself
+        return None
 
     def ending(self, place: int) -> Spell | None:
         if place not in self._endings:
@@ -137,6 +164,9 @@ def _to(lane: Lane, arrival: Arrival) -> Action:
         ending = lane.machine.ending(arrival.place)
         if ending is not None:
             return Go(ending)
+        free = lane.machine.free(arrival.place)
+        if free is not None:
+            return Go(Chars(Lane(free, lane.quote), 0))
     return arrive(arrival, Chars(lane, arrival.place))
 
 
@@ -158,13 +188,31 @@ class Chars(State):
 
     @property
     def leaving(self) -> bytes | None:
-        is_loop = not self.lane.is_zero and self.lane.machine.is_loop(self.place)
-        return self.lane.quote.leaving if is_loop else None
+        lane = self.lane
+        if lane.is_zero:
+            return None
+        if lane.machine.is_loop(self.place):
+            return lane.quote.leaving
+        others = _others(lane.machine.spans(self.place), self.place)
+        return None if others is None else bytes(sorted({*others, *lane.quote.leaving}))
 
     @property
     def is_shared(self) -> bool:
-        machine = self.lane.machine
-        return isinstance(machine, QuotedString) and machine.is_shared and self.leaving is not None
+        return self.lane.machine.is_shared and self.leaving is not None
+
+    @property
+    def shadow(self) -> State | None:
+        lane, spans = self.lane, self.lane.machine.spans(self.place)
+        if not spans:
+            return None
+        most = spans[-1][2]
+        free = lane.machine.free(most)
+        if free is not None:
+            return Chars(Lane(free, lane.quote), 0)
+        if most == self.place or lane.is_zero or lane.machine.slope(most, lane.region):
+            return None
+        found = replace(self, place=most)
+        return found if found.is_shared else None
 
     def cost(self) -> int | None:
         lane = self.lane
@@ -189,12 +237,36 @@ class Chars(State):
         spans = tuple(s for s, action in found if action is not None)
         if not spans:
             return
-        out.go(0x5C, Escape(lane, spans))
+        is_one = spans[-1][0] <= 0x7F and spans[-1][1] == LAST
+        free = lane.machine.free(spans[-1][2]) if is_one else None
+        if free is None:
+            out.go(0x5C, Escape(lane, spans))
+        else:
+            # Names in ASCII are off every way through an escape or a longer character.
+            shared, others = Lane(free, lane.quote), {p for _, _, p in _escaped(lane, spans)}
+            is_other = others == {spans[-1][2]}
+            out.go(0x5C, Escape(shared, _ALL) if is_other else Escape(lane, spans))
+            lane, spans = shared, _ALL
         if spans[-1][1] <= 0x7F:
             return
-        is_one = spans[-1][0] <= 0x7F and spans[-1][1] == LAST
         for leads, low, high, size in _LEAD_GROUPS if is_one else _LEADS:
             out.go(leads, _partial(lane, _clip(spans, low, high), (low, high), size))
+
+
+def _others(spans: tuple[Span, ...], place: int) -> list[int] | None:
+    """The characters that lead elsewhere than to a place; None where those are not just a few.
+
+    The first characters of a mark that the string must not hold, say. Letters are never among them.
+    """
+    found: list[int] = []
+    at = 0
+    for low, high, to in (*spans, (LAST + 1, LAST + 1, place)):
+        end = low if to == place else high + 1
+        if end > at + 8 or (end > at and end > 0x80):
+            return None
+        found += range(at, end)
+        at = high + 1
+    return None if len(found) > 8 or any(chr(c).isalnum() for c in found) else found
 
 
 def _leads() -> tuple[tuple[bytes, int, int, int], ...]:
@@ -251,6 +323,10 @@ class Partial(State):
     size: int
 
     @property
+    def leads_to_loop(self) -> bool:
+        return _is_loop_behind(self.lane, self.spans)
+
+    @property
     def slope(self) -> int:
         return self.lane.slope(self.spans[0][2])
 
@@ -280,6 +356,10 @@ class Escape(State):
     spans: tuple[Span, ...]
 
     @property
+    def leads_to_loop(self) -> bool:
+        return _is_loop_behind(self.lane, self.spans)
+
+    @property
     def slope(self) -> int:
         return self.lane.slope(self.spans[0][2])
 
@@ -304,6 +384,11 @@ class Escape(State):
         coded = _coded(self.spans)
         for letter, size in quote.codes:
             out.go(letter, _hex(self.lane, coded, 0, size))
+
+
+def _escaped(lane: Lane, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """Those characters that may be written by an escape."""
+    return _coded(spans) + tuple(s for c in lane.quote.short for s in _clip(spans, c, c))
 
 
 def _coded(spans: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -346,6 +431,10 @@ class Hex(State):
     size: int
     is_any: bool = False
     """All that it may become leads to one place."""
+
+    @property
+    def leads_to_loop(self) -> bool:
+        return _is_loop_behind(self.lane, self.plain + self.pairs)
 
     @property
     def slope(self) -> int:
@@ -402,6 +491,10 @@ class Pair(State):
     """Bytes to come."""
     first: int | None = None
     """The character if all digits to come were the smallest; None: all lead to one place."""
+
+    @property
+    def leads_to_loop(self) -> bool:
+        return _is_loop_behind(self.lane, self.spans)
 
     @property
     def slope(self) -> int:

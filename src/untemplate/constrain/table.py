@@ -90,6 +90,8 @@ class Table:
         """Bytes that must follow, one after the other, where that is all a state says."""
         self.leaving: list[bytes | None] = [None]
         self.is_shared: list[bool] = [False]
+        self._shadows: list[int] = [0]
+        self._differing: dict[tuple[int, int], list[tuple[int, int, bool]]] = {}
         self.cost: list[int] = [0]
         self.slope: list[int] = [0]
         self._actions: list[Action | None] = [None]
@@ -136,6 +138,7 @@ class Table:
         self.runs.append(state.data if isinstance(state, Spell) else None)
         self.leaving.append(state.leaving)
         self.is_shared.append(state.is_shared)
+        self._shadows.append(-1)
         self.is_loop[number] = state.leaving is not None
         return number
 
@@ -205,6 +208,27 @@ class Table:
             found = self._action_ids[action] = len(self._actions)
             self._actions.append(action)
         return -found
+
+    def shadow(self, number: int) -> int:
+        """The number of `State.shadow`, 0 where there is none."""
+        found = self._shadows[number]
+        if found < 0:
+            state = self.states[number]
+            assert state is not None
+            found = self._shadows[number] = self.state_id(state.shadow)
+        return found
+
+    def differing(self, number: int, loop: int) -> list[tuple[int, int, bool]]:
+        """Bytes that lead elsewhere than from a loop, to where, and whether they stay in that."""
+        found = self._differing.get((number, loop))
+        if found is None:
+            row, other = self.row(number), self.row(loop)
+            found = self._differing[number, loop] = [
+                (byte, row.get(byte, 0), other.get(byte) == loop)
+                for byte in row.keys() | other.keys()
+                if row.get(byte) != other.get(byte)
+            ]
+        return found
 
     def at_zero(self, number: int) -> int:
         """The state in place of this one when its count is used up."""

@@ -13,6 +13,7 @@ not walked either: `found.rows` holds masks of it.
 is the same so far down. `used` is how many characters were counted: it holds for larger counts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,8 +66,9 @@ def walk(
     leaving = table.leaving[number]
     trie = tokens.full if leaving is None else tokens.loop(leaving).rest
     found = _Walk(table, tokens, trie, (number, ctx), fragments)
-    found.is_whole = (
-        fragments is not None and table.is_shared[number] and found.enter(-1, number, ctx)
+    found.is_whole = fragments is not None and (
+        (table.is_shared[number] and found.enter(-1, number, ctx))
+        or found.enter_beside(-1, number, ctx)
     )
     if not found.is_whole:
         found.run([(0, trie.roots, number, ctx)])
@@ -153,8 +155,48 @@ class _Walk:
 
     # ----------------------------------------------------------------------------------- fragments
 
-    def enter(self, node: int, number: int, ctx: int) -> bool:
-        """Takes the tokens behind a node in a state that has fragments; False: it does not hold."""
+    def enter_beside(self, node: int, number: int, ctx: int) -> bool:
+        """The same in a state of which most bytes lead to the same as from its shadow.
+
+        Only nodes where the two differ are walked: those on the way of some name, say.
+        """
+        table, trie = self._table, self._trie
+        shadow = table.shadow(number)
+        if not shadow or not self._is_full:
+            return False
+        first, count = (
+            (0, trie.roots) if node < 0 else (trie.first.item(node), trie.children.item(node))
+        )
+        pending = [(first, count, number)]
+        apart: list[tuple[int, int]] = []
+        following: list[tuple[int, int, int, int]] = []
+        while pending:
+            first, count, state = pending.pop()
+            for byte, entry, stays in table.differing(state, shadow):
+                child = trie.data.find(byte, first, first + count)
+                if child < 0:
+                    continue
+                if stays and 0 < entry < COUNT:
+                    # Both are in the middle of a string; a token may end here for both.
+                    inner = (trie.first.item(child), trie.children.item(child), entry)
+                    pending.append(inner)
+                    continue
+                apart.append((trie.low.item(child), trie.high.item(child)))
+                if entry:
+                    self._visit(child, entry, byte, ctx, following)
+        if not self.enter(node, shadow, ctx, apart):
+            return False
+        self._edges.append((number, ctx))
+        self.run(following)
+        return True
+
+    def enter(
+        self, node: int, number: int, ctx: int, apart: Sequence[tuple[int, int]] = ()
+    ) -> bool:
+        """Takes the tokens behind a node in a state that has fragments; False: it does not hold.
+
+        `apart`: ranges of tokens that are no matter.
+        """
         assert self._fragments is not None
         state = self._table.states[number]
         assert state is not None
@@ -162,15 +204,21 @@ class _Walk:
         fragment = self._fragments.get(state, node, is_counted=bool(count))
         if fragment is None or (count and count <= fragment.used):
             return False
-        self._rows.append(fragment.row)
+        row, gone = fragment.row, None
+        if apart:
+            ids = np.concatenate([self._trie.order[low:high] for low, high in apart])
+            gone = np.zeros(self._tokens.words * 32, np.bool_)
+            gone[ids] = True
+            row = row & ~self._tokens.row_of(ids)
+        self._rows.append(row)
         self._edges.append((number, ctx))
         self._rise = max(self._rise, fragment.rise)
         if count:
             self._used = max(self._used, self._spent(ctx) + fragment.used)
-        self._leave(fragment, ctx >> COUNT_BITS)
+        self._leave(fragment, ctx >> COUNT_BITS, gone)
         return True
 
-    def _leave(self, fragment: Fragment, stack: int) -> None:
+    def _leave(self, fragment: Fragment, stack: int, gone: NDArray[np.bool_] | None) -> None:
         """What stands behind the end of a value that is the same in all grammars."""
         table = self._table
         if not stack:
@@ -188,20 +236,24 @@ class _Walk:
         for rests in fragment.rests:
             number, ctx = table.resume(table.frames[stack], rests.result), parent << COUNT_BITS
             if number:
-                self._walk_rests(rests, number, ctx)
+                self._walk_rests(rests, (number, ctx), gone)
 
-    def _walk_rests(self, rests: Rests, number: int, ctx: int) -> None:
-        table, trie = self._table, rests.trie
-        if len(rests.whole):
-            self._add(rests.whole, number, ctx)
+    def _walk_rests(
+        self, rests: Rests, at: tuple[int, int], gone: NDArray[np.bool_] | None
+    ) -> None:
+        table, trie, (number, ctx) = self._table, rests.trie, at
+        whole = rests.whole if gone is None else rests.whole[~gone[rests.whole]]
+        if len(whole):
+            self._add(whole, number, ctx)
         inner = _Walk(table, self._tokens, trie, (number, ctx), None)
         inner.run([(0, trie.roots, number, ctx)])
         found = inner.walked()
         if len(found.ids):
             ids, sizes = rests.expand(found.ids)
-            self._ids.append(ids)
-            self._states.append(np.repeat(found.states, sizes))
-            self._ctxs.append(np.repeat(found.ctxs, sizes))
+            kept = slice(None) if gone is None else ~gone[ids]
+            self._ids.append(ids[kept])
+            self._states.append(np.repeat(found.states, sizes)[kept])
+            self._ctxs.append(np.repeat(found.ctxs, sizes)[kept])
         self._lowest = min(self._lowest, table.depths[ctx >> COUNT_BITS] - found.depth)
 
     def _add(self, ids: NDArray[np.int32], number: int, ctx: int) -> None:
@@ -209,11 +261,19 @@ class _Walk:
         self._states.append(np.full(len(ids), number, np.int64))
         self._ctxs.append(np.full(len(ids), ctx, np.int64))
 
-    def _has_fragment(self, node: int, number: int) -> bool:
-        if self._fragments is None or not self._is_full or not self._table.is_shared[number]:
+    def _is_entered(self, node: int, number: int, ctx: int) -> bool:
+        """Whether the tokens behind a node are taken from a fragment; they are then."""
+        table, trie = self._table, self._trie
+        if self._fragments is None or not self._is_full:
             return False
-        trie = self._trie
-        return trie.high.item(node) - trie.low.item(node) >= _MANY
+        is_shared = table.is_shared[number]
+        if not is_shared and not table.shadow(number):
+            return False
+        if trie.high.item(node) - trie.low.item(node) < _MANY:
+            return False
+        if is_shared:
+            return self.enter(node, number, ctx)
+        return self.enter_beside(node, number, ctx)
 
     def walked(self) -> Walked:
         if self._few:
@@ -320,7 +380,7 @@ class _Walk:
         count = trie.children.item(node)
         if not count:
             return
-        if self._has_fragment(node, number) and self.enter(node, number, ctx):
+        if self._is_entered(node, number, ctx):
             return
         if self._is_full and table.is_loop[number]:
             loop = self._tokens.loop(table.leaving[number] or b"")
@@ -372,9 +432,7 @@ class _Walk:
         for number in numbers:
             if table.is_shared[number] and self._fragments is not None:
                 for n in np.flatnonzero(states == number).tolist():
-                    node = int(nodes[n])
-                    if self._has_fragment(node, number) and self.enter(node, number, int(at[n])):
-                        keep[n] = False
+                    keep[n] = not self._is_entered(int(nodes[n]), number, int(at[n]))
             loop = self._tokens.loop(table.leaving[number] or b"")
             here = np.flatnonzero((states == number) & keep)
             here = here[loop.clean[nodes[here]]]
