@@ -11,7 +11,8 @@ says.
 
 All times are CPU of the thread. `first mask`: from the schema to the first mask, with nothing
 known of the schema. `new`: the same, and all masks and steps of one valid value. `known`: that
-value again as a new request. Cold masks are those of the first value, warm ones those of its second writing.
+value again as a new request. Cold masks are those of the first value, warm ones those of its
+second writing.
 The last table asks for what an agent asks for: a call of a new tool, forced tokens not masked.
 """
 
