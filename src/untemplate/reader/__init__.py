@@ -3,6 +3,7 @@
 from untemplate.reader.events import (
     ArgumentEnd,
     ArgumentsDelta,
+    ArgumentStart,
     CallEnd,
     CallStart,
     Diagnosed,
@@ -14,10 +15,11 @@ from untemplate.reader.events import (
     deltas,
 )
 from untemplate.reader.live import LiveCall, LiveTurn
-from untemplate.reader.reader import Reader, Snapshot
+from untemplate.reader.reader import OnArgument, Reader, Snapshot
 
 __all__ = [
     "ArgumentEnd",
+    "ArgumentStart",
     "ArgumentsDelta",
     "CallEnd",
     "CallStart",
@@ -25,6 +27,7 @@ __all__ = [
     "Event",
     "LiveCall",
     "LiveTurn",
+    "OnArgument",
     "Part",
     "Reader",
     "Snapshot",

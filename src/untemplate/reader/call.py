@@ -164,11 +164,16 @@ class CallFrame:
     def read(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
         """Read on, until it is known to be a call or over; gives the position."""
         while not self.outcome and not self.wants_commit:
-            before = at, self._step, self.arguments is None
+            before = at, self._place()
             at = self._advance(data, at, tape, final=final)
-            if before == (at, self._step, self.arguments is None):
+            if before == (at, self._place()):
                 break
         return at
+
+    def _place(self) -> tuple[int, bool, bool]:
+        """How far it is; arguments may begin and end without a byte being read."""
+        in_arguments = self.envelope is not None and self.envelope.is_in_arguments
+        return self._step, self.arguments is None, in_arguments
 
     def _advance(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
         steps = self.plan.steps

@@ -77,7 +77,7 @@ class EnvelopeFrame:
         return other
 
     @property
-    def _is_in_arguments(self) -> bool:
+    def is_in_arguments(self) -> bool:
         """Whether the value that is being read is the arguments; they may have ended by now."""
         return self._state == _ARGUMENTS
 
@@ -89,16 +89,16 @@ class EnvelopeFrame:
 
     def step(self, data: Data, at: int, sink: CallSink, *, final: bool) -> int:
         """Reads one thing: structure, a key, a value, or a piece of the arguments."""
-        if self._sub is None and not self._is_in_arguments:
+        if self._sub is None and not self.is_in_arguments:
             first = past_space(data, at)
             if first == len(data):
                 return at
             at = self._read_structure(data, first, sink)
             sink.part("structure", at)
-            whole = self._is_in_arguments and isinstance(self.arguments, JsonFrame)
+            whole = self.is_in_arguments and isinstance(self.arguments, JsonFrame)
             if self._pauses and whole and self.name is not None:
                 return at
-        if self._is_in_arguments:
+        if self.is_in_arguments:
             return self._read_arguments(data, at, sink, final=final)
         return self._read_sub(self._sub, data, at, sink) if self._sub else at
 

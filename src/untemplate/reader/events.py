@@ -5,8 +5,9 @@ Every byte that was fed belongs to exactly one span of a `TextDelta`, an `Argume
 block, a call or an argument starts and ends.
 
     <tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>
-    Part(structure) CallStart(0, …) Part(name) Part(structure) ArgumentsDelta('{')
-    ArgumentsDelta('"a": 1') ArgumentEnd("a", 1) ArgumentsDelta('}') CallEnd(complete) Part(marker)
+    Part(marker) CallStart(0, …) Part(structure) Part(name) Part(structure) ArgumentsDelta('{')
+    ArgumentStart("a") ArgumentsDelta('"a": ') ArgumentsDelta('1') ArgumentEnd("a", 1)
+    ArgumentsDelta('}') Part(structure) Part(marker) CallEnd(complete)
 
 `deltas` folds events into what an OpenAI stream sends.
 """
@@ -19,6 +20,7 @@ from untemplate.message import JSON, CallDelta, CallState, Delta, Diagnostic, Sp
 
 __all__ = [
     "ArgumentEnd",
+    "ArgumentStart",
     "ArgumentsDelta",
     "CallEnd",
     "CallStart",
@@ -80,6 +82,14 @@ class ArgumentsDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class ArgumentStart:
+    """An argument begins: its key is known, and what stands next is its value."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentEnd:
     """One argument is complete: no continuation can change it."""
 
@@ -119,6 +129,7 @@ Event = (
     | TextEnd
     | CallStart
     | ArgumentsDelta
+    | ArgumentStart
     | ArgumentEnd
     | CallEnd
     | Part

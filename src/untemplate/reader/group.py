@@ -305,6 +305,8 @@ class GroupFrame:
             sink.lost(at)
         elif plan.is_object:
             self._keys.add(self._key)
+            if self._is_arguments:
+                sink.begin_argument(self._key)
         self._state = _CHOOSE
         return at
 

@@ -316,8 +316,12 @@ class JsonFrame:
         """A value begins at `at`: its key and what stands before it are told."""
         if self._muted == len(self._stack):
             self._muted_text = None  # only the value of a repeated key is reported
+        is_argument = self._members and len(self._stack) == 1 and self._muted < 0
+        if is_argument:
+            self._tell(sink)
+            sink.begin_argument(self._stack[0].key)
         self._put_held(at)
-        if not self._stack or (self._members and len(self._stack) == 1 and self._muted < 0):
+        if is_argument or not self._stack:
             self._tell(sink)
             self.cursor = sink.cursor()
 

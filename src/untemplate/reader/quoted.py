@@ -53,6 +53,9 @@ class _Mapped:
     def cursor(self) -> object:
         return self._sink.cursor()
 
+    def begin_argument(self, name: str) -> None:
+        self._sink.begin_argument(name)
+
     def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
         self._sink.argument(name, cursor, ambiguous=ambiguous)
 

@@ -75,7 +75,8 @@ class Reader:
         if vocabulary is not None:
             tape.specials = Specials(vocabulary, grammar.dialect.stops)
         self._machine = Machine(plans, tools, grammar.choice, tape)
-        self._on_argument = on_argument
+        self.on_argument = on_argument
+        """Called as each argument completes, from within `feed` and `finish`."""
         self._left: Data = b""
         """What was read or seen, but not told."""
         self._plain: Plain | None = None
@@ -159,11 +160,13 @@ class Reader:
                 told = machine.tape.told - machine.tape.base
                 machine.tape.note("missing_call", "a call was required", told, told)
             machine.tape.end()
+            if self.on_argument is not None:
+                self._tell_arguments(self.on_argument, machine.tape.events)
         return self._machine.tape.record.message(self._end, reason)
 
     def finish_events(self) -> list[Event]:
         """Events of `finish`: what was held back, and the ends of what was open."""
-        return self._taken()
+        return self._machine.tape.take()
 
     def snapshot(self) -> Snapshot:
         """The state as a value. O(depth), and what is held back."""
@@ -185,11 +188,15 @@ class Reader:
 
     def _taken(self) -> list[Event]:
         events = self._machine.tape.take()
-        if self._on_argument is not None:
-            for event in events:
-                if isinstance(event, ArgumentEnd):
-                    self._on_argument(event.index, event.name, event.value)
+        if self.on_argument is not None:
+            self._tell_arguments(self.on_argument, events)
         return events
+
+    @staticmethod
+    def _tell_arguments(on_argument: OnArgument, events: Iterable[Event]) -> None:
+        for event in events:
+            if isinstance(event, ArgumentEnd):
+                on_argument(event.index, event.name, event.value)
 
 
 _ENDED = ("stop", "tool_calls")

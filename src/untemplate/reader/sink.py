@@ -37,6 +37,9 @@ class Sink(Protocol):
     def cursor(self) -> object:
         """A place in the arguments' text, for `argument`."""
 
+    def begin_argument(self, name: str) -> None:
+        """An argument begins; what is told next is its key."""
+
     def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
         """An argument is complete; its JSON text began at the cursor."""
 
@@ -74,6 +77,9 @@ class Collected:
 
     def cursor(self) -> object:
         return None
+
+    def begin_argument(self, name: str) -> None:
+        """Nobody to tell."""
 
     def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
         """Nobody to tell."""

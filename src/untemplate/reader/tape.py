@@ -15,6 +15,7 @@ from untemplate.reader.chain import Chain, Pieces, listed
 from untemplate.reader.events import (
     ArgumentEnd,
     ArgumentsDelta,
+    ArgumentStart,
     CallEnd,
     CallStart,
     Diagnosed,
@@ -264,6 +265,10 @@ class Tape:
     def cursor(self) -> object:
         """A place in the arguments' text."""
         return self._pieces.chain()
+
+    def begin_argument(self, name: str) -> None:
+        """An argument begins; what is told next is its key."""
+        self._emit(ArgumentStart(self._index, name))
 
     def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
         """An argument is complete: no continuation can change it."""

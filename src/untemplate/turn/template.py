@@ -25,6 +25,7 @@ from untemplate.errors import DialectError, RequestError, TemplateError
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.inference import Analysis, Cache, analyse, prove
 from untemplate.message import JSON, Continue, Tool, ToolChoice
+from untemplate.reader import OnArgument
 from untemplate.template.history import Change, Prepared, prepare
 from untemplate.template.marking import (
     MarkedPrompt,
@@ -140,6 +141,7 @@ class ChatTemplate:
         nonce: str = "",
         now: datetime | None = None,
         variables: Mapping[str, JSON] | None = None,
+        on_argument: OnArgument | None = None,
     ) -> Turn:
         """The next turn of a conversation.
 
@@ -159,6 +161,8 @@ class ChatTemplate:
             nonce: makes the ids of calls unique; without one they follow from the prompt.
             now: for templates that write the date.
             variables: what else the template reads, as `enable_thinking`.
+            on_argument: called with the call's index, the argument's name and its value as soon as
+                an argument is complete.
 
         Raises:
             RequestError: messages, tools or the choice are wrong, or an answer by a schema can't
@@ -220,6 +224,7 @@ class ChatTemplate:
             ),
             nonce=nonce or hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
             changes=tuple(f"{c.place}: {c.what}" for c in (*prepared.changes, *changes)),
+            on_argument=on_argument,
         )
 
     def plan(

@@ -26,7 +26,17 @@ from untemplate.dialect import Dialect, TextBlock
 from untemplate.errors import RequestError, VocabularyError
 from untemplate.grammar import Grammar
 from untemplate.message import FinishReason, Message
-from untemplate.reader import CallEnd, CallStart, Event, Reader, TextDelta, TextEnd, TextStart
+from untemplate.reader import (
+    CallEnd,
+    CallStart,
+    Event,
+    LiveTurn,
+    OnArgument,
+    Reader,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
 from untemplate.reader.events import TextKind
 from untemplate.template.marking import MarkedPrompt
 from untemplate.turn.continuation import written_ids
@@ -52,6 +62,7 @@ class Turn:
         written: str = "",
         nonce: str = "",
         changes: Sequence[str] = (),
+        on_argument: OnArgument | None = None,
     ) -> None:
         self.prompt = prompt + written
         """What to send to the model."""
@@ -82,6 +93,12 @@ class Turn:
         self._has_call = False
         self.before: list[Event] = self._read(self._continued) if written else []
         """Events of what had already been written."""
+        self.reader.on_argument = on_argument  # of what is new only
+
+    @property
+    def live(self) -> LiveTurn:
+        """A read-only view of the turn that grows in place; a look costs what is new."""
+        return self.reader.live
 
     @property
     def dialect(self) -> Dialect:
@@ -241,7 +258,7 @@ class Turn:
         )
 
     @classmethod
-    def resumed(cls, point: ResumePoint) -> "Turn":
+    def resumed(cls, point: ResumePoint, *, on_argument: OnArgument | None = None) -> "Turn":
         """A turn that goes on where another was cut.
 
         For an engine with token ids it is the same turn, `tokens` and all. For one that takes text
@@ -261,12 +278,13 @@ class Turn:
         if not point.tokens:
             turn.prompt += point.written.decode("utf-8", "ignore")
         turn.before = turn._read(point.continued + turn._fed[0])
+        turn.reader.on_argument = on_argument
         return turn
 
     def _read_again(self) -> Reader:
-        """A second reader at the same place."""
+        """A second reader at the same place. O(depth)."""
         reader = Reader(self.grammar, nonce=self._nonce)
-        reader.feed(self._continued + b"".join(self._fed))
+        reader.restore(self.reader.snapshot())
         return reader
 
 
