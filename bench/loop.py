@@ -1,6 +1,6 @@
 """What a call costs in a tool loop, beside pydantic-ai, openai-agents and LangGraph.
 
-The same scripted model, a tool that does nothing, 20 replies: see `bench/peers/loop.py`. `make bench`
+The same scripted model, a tool that does nothing, 20 replies: `bench/peers/loop.py`. `make bench`
 installs the peers; UNTEMPLATE_PEERS names another environment that has them.
 
 Times are the least of 12 rounds, CPU of the whole process (threads included), in microseconds per

@@ -1,67 +1,56 @@
 """What it costs to finish a cut call: going on in place, against asking again.
 
-Calls of the embedded model, greedy, with five tools in the prompt, are cut in the middle. Then each
-is finished in five ways: in place with its cache; in place after other requests, from the saved
-state; in place without any cache; by its text (`continue_final_message`); and by asking again, as
-hosts do that can't resume, with the prompt in the cache. Counted: tokens that had to be evaluated
-before the first new one (for asking again, also those that had to be written again), the time to
-the first new token, and calls that are byte for byte what the uncut run wrote.
+200 calls of the embedded model over ten tools, greedy, all ten in the prompt, each cut after every
+token. In place: each cut is gone on with from its resume point, with the cache kept. Asked again,
+as hosts do that can't resume: the same request is written from its start, with its prompt in the
+cache, and for each cut the time counts until the first token behind it. Ways that cost seconds are
+measured at one cut of every tenth call: after other requests, from the saved state; without any
+cache; and by the text of what was written (`continue_final_message`).
+
+Counted are tokens that were evaluated before the cut and again after it (asking again, those that
+were written again too), the time to the first new token, and calls that are byte for byte what the
+uncut run wrote. Give a number to take that many calls instead of 200.
 """
 
+import random
 import statistics
+import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.llama.engine import LlamaEngine
 from untemplate.engines.llama.model import Model
 from untemplate.engines.models import pull
 from untemplate.engines.sampling import Sampling
-from untemplate.message import Message, Tool, ToolChoice
-from untemplate.turn import ChatTemplate, ResumePoint, Turn
+from untemplate.message import Message, ToolChoice
+from untemplate.turn import ChatTemplate, Turn
 
-COUNT = 6
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from cut_calls import TOOLS, asks
+
+CALLS = 200
+SAMPLED = 10
+"""Of so many calls one is finished in the slow ways too."""
 GREEDY = Sampling(temperature=0)
-CHOICE = ToolChoice("required", "send_note", parallel=False)
-
-
-def tool(name, description, **properties):
-    parameters = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return Tool(name, description, parameters)
-
-
-TEXT = {"type": "string", "maxLength": 40}
-TOOLS = [
-    tool("send_note", "Send a note to somebody", to=TEXT, text=TEXT),
-    tool("get_weather", "Get the current weather in a city", city=TEXT),
-    tool("calculate", "Evaluate an arithmetic expression", expression=TEXT),
-    tool("set_timer", "Set a timer", minutes={"type": "integer"}, label=TEXT),
-    tool("list_files", "List the files of a folder", path=TEXT, deep={"type": "boolean"}),
-]
 
 
 @dataclass
 class Cost:
     """One way to finish calls."""
 
-    evaluated: list[int] = field(default_factory=list)
+    again: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     same: int = 0
+    calls: int = 0
 
-
-@dataclass
-class Cut:
-    """A call that was cut in the middle, and the whole one."""
-
-    messages: list[dict[str, str]]
-    point: ResumePoint
-    raw: str
-    whole: Message
+    def row(self, name: str) -> str:
+        return (
+            f"| {name} | {len(self.seconds)} | {statistics.median(self.again):.0f} "
+            f"| {statistics.median(self.seconds):.3f} | {self.same} of {self.calls} |"
+        )
 
 
 class Bench:
@@ -69,9 +58,10 @@ class Bench:
         self.engine = engine
         self.template = template
 
-    def begin(self, messages, **options) -> Turn:
+    def begin(self, messages, tool, **options) -> Turn:
+        choice = ToolChoice("required", tool.name, parallel=False)
         return self.template.turn(
-            messages, tools=TOOLS, tool_choice=CHOICE, nonce="bench", **options
+            messages, tools=TOOLS, tool_choice=choice, nonce="bench", **options
         )
 
     def run(self, turn, **options) -> Message:
@@ -80,86 +70,117 @@ class Bench:
         assert isinstance(last, Finished)
         return last.message
 
-    def cuts(self) -> list[Cut]:
-        found = []
-        for number in range(COUNT):
-            text = f"Send a note to person {number} that the meeting is at {number + 8} o'clock."
-            messages = [{"role": "user", "content": text}]
-            turn = self.begin(messages)
-            whole = self.run(turn)
-            half = self.begin(messages)
-            cut = self.run(half, max_tokens=len(turn.tokens) * 2 // 3)
-            found.append(Cut(messages, half.resume_point(), cut.raw, whole))
-        return found
-
-    def finish(self, cost: Cost, turn: Turn, cut: Cut, *, again: bool, **options) -> None:
-        """Finishes a call and notes what stood before its first new token."""
+    def finish(self, cost: Cost, cut: Turn, make, **options) -> tuple[Turn, Message]:
+        """Goes on with a turn, and notes what stood before its first new token."""
+        evaluated = cut.batches[-1][1]
         started = time.perf_counter()
-        written = len(turn.tokens)
-        before = len(turn.prompt_tokens(self.engine.vocabulary)) + written
-        known = len(cut.point.tokens) if again else 0
+        turn = make()
+        is_first = True
         message = None
-        first = None
-        options = {"sampling": GREEDY, "reuse": "exact", **options}
-        for event in self.engine.generate(turn, **options):
+        for event in self.engine.generate(
+            turn, **{"sampling": GREEDY, "reuse": "exact", **options}
+        ):
             match event:
                 case Prompted(prompt, cached, _):
-                    kept = cached if cached < prompt else turn.batches[-1][1] if turn.batches else 0
-                    cost.evaluated.append(before - max(kept, cached) + known)
-                case Generated() if first is None and len(turn.tokens) > written + known:
-                    first = time.perf_counter() - started
+                    kept = cached if cached < prompt else max(evaluated, cached)
+                    cost.again.append(max(0, evaluated - kept))
+                case Generated() if is_first:
+                    is_first = False
+                    cost.seconds.append(time.perf_counter() - started)
                 case Finished():
                     message = event.message
         assert message is not None
-        assert first is not None
-        cost.seconds.append(first)
-        cost.same += message.raw == cut.whole.raw
+        return turn, message
+
+    def at_every_token(self, cost: Cost, messages, tool, whole: Message) -> None:
+        """Cut after each token, each time gone on with in place."""
+        turn = self.begin(messages, tool)
+        message = self.run(turn, max_tokens=1)
+        while message.finish_reason == "length":
+            point = turn.resume_point()
+            turn, message = self.finish(cost, turn, lambda p=point: Turn.resumed(p), max_tokens=1)
+        cost.calls += 1
+        cost.same += message.raw == whole.raw
+
+    def again(self, cost: Cost, messages, tool, whole: Message) -> None:
+        """Written from the start: for a cut after n tokens, until token n + 1 is there."""
+        started = time.perf_counter()
+        turn = self.begin(messages, tool)
+        prompt = len(turn.prompt_tokens(self.engine.vocabulary))
+        new = prompt
+        for event in self.engine.generate(turn, sampling=GREEDY, reuse="longest"):
+            match event:
+                case Prompted(_, cached, _):
+                    new = prompt - cached
+                case Generated(ids, _, _):
+                    now = time.perf_counter() - started
+                    last = len(turn.tokens)
+                    cuts = range(max(last - len(ids), 1), last)
+                    cost.seconds += [now] * len(cuts)
+                    cost.again += [new + cut for cut in cuts]
+                case Finished():
+                    cost.calls += 1
+                    cost.same += event.message.raw == whole.raw
 
     def crowd(self) -> None:
         """More other requests than there are caches."""
         for number in range(3):
             words = f"{number} Something else, and a good deal longer. " * 8
-            self.run(self.begin([{"role": "user", "content": words}]), max_tokens=1)
+            self.run(self.begin([{"role": "user", "content": words}], TOOLS[0]), max_tokens=1)
+
+
+def slow_ways(bench, forgetful, costs, ask, whole, size) -> None:  # noqa: PLR0917
+    """One cut, finished after other requests, without a cache, and by its text."""
+    messages, tool = ask
+    for name, cost in costs.items():
+        where = Bench(forgetful, bench.template) if "lost" in name else bench
+        cut = where.begin(messages, tool)
+        raw = where.run(cut, max_tokens=size).raw
+        point = cut.resume_point()
+        if "text" in name:
+            answer = {"role": "assistant", "content": "", "untemplate": {"raw": raw}}
+            chat = [*messages, answer]
+
+            def make(chat=chat):
+                return bench.begin(chat, tool, continue_final_message=True)
+
+            options = {"reuse": "longest"}
+        else:
+            where.crowd()
+            options = {}
+
+            def make(point=point):
+                return Turn.resumed(point)
+
+        _, message = where.finish(cost, cut, make, **options)
+        cost.calls += 1
+        cost.same += message.raw == whole.raw
 
 
 def main() -> None:
+    calls = int(sys.argv[2]) if sys.argv[2:] and sys.argv[2].isdigit() else CALLS
     path = pull("smollm2")
     template = ChatTemplate.open(path)
-    engine = LlamaEngine(Model(path), context_tokens=1024, sequences=2)
+    engine = LlamaEngine(Model(path), context_tokens=2048, sequences=2)
     # Without room for saved states, a cache that another request takes is lost.
-    forgetful = LlamaEngine(Model(path), context_tokens=1024, sequences=2, saved_bytes=1)
+    forgetful = LlamaEngine(Model(path), context_tokens=2048, sequences=2, saved_bytes=1)
     bench = Bench(engine, template)
-    cuts = bench.cuts()
-
-    def by_text(cut: Cut) -> Turn:
-        answer = {"role": "assistant", "content": "", "untemplate": {"raw": cut.raw}}
-        return bench.begin([*cut.messages, answer], continue_final_message=True)
-
-    def in_place(cut: Cut) -> Turn:
-        return Turn.resumed(cut.point)
-
-    ways = [
-        ("in place, cache kept", in_place, {}),
-        ("in place, after others", in_place, {}),
-        ("in place, cache lost to others", in_place, {}),
-        ("by its text", by_text, {"reuse": "longest"}),
-        ("asked again", lambda cut: bench.begin(cut.messages), {"reuse": "longest"}),
-    ]
-    print("| way | tokens before the first new one | time to it, s | the same bytes |")
-    print("| --- | --: | --: | --: |")
-    for name, turn_of, options in ways:
-        cost = Cost()
-        bench.engine = forgetful if "lost" in name else engine
-        for cut in cuts:
-            # The cut turn is what ran last, in its cache; then, maybe, others.
-            bench.run(bench.begin(cut.messages), max_tokens=len(cut.point.tokens))
-            if "others" in name:
-                bench.crowd()
-            bench.finish(cost, turn_of(cut), cut, again=name == "asked again", **options)
-        print(
-            f"| {name} | {statistics.median(cost.evaluated):.0f} "
-            f"| {statistics.median(cost.seconds):.2f} | {cost.same} of {len(cuts)} |"
-        )
+    draw = random.Random(0)
+    in_place, again = Cost(), Cost()
+    slow = {"in place, after others": Cost(), "in place, cache lost": Cost(), "by its text": Cost()}
+    for number, (messages, tool) in enumerate(asks(calls)):
+        turn = bench.begin(messages, tool)
+        whole = bench.run(turn)
+        bench.at_every_token(in_place, messages, tool, whole)
+        bench.again(again, messages, tool, whole)
+        if number % SAMPLED == 0:
+            size = draw.randrange(1, len(turn.tokens) - 1)
+            slow_ways(bench, forgetful, slow, (messages, tool), whole, size)
+    print(f"{calls} calls over {len(TOOLS)} tools.\n")
+    print("| way | cuts | tokens evaluated again | time to a new one, s | the same bytes |")
+    print("| --- | --: | --: | --: | --: |")
+    for name, cost in {"in place, cache kept": in_place, **slow, "asked again": again}.items():
+        print(cost.row(name), flush=True)
     engine.close()
     forgetful.close()
 
