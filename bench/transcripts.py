@@ -1,15 +1,25 @@
 """Complete runs of the tool loop with the embedded model, as a reader of the events sees them.
 
-Three tools: a calculator, a reader of files in one folder, a clock. The first call is required,
-since a model of this size rarely begins one; what it writes, and what it answers, is its own. Each
-step says how many tokens of its prompt were evaluated, and how many were in the cache.
+Three tools: a calculator, a reader of files in one folder, a clock. The tool of the first call is
+named, since a model of this size rarely begins one; the arguments and the answer are its own. Each
+step says how many tokens of its prompt were evaluated, and how many were in the cache. The last two
+runs go through the server: one by the stock client of openai, with a loop written by hand, one by
+`RemoteModel`, whose replies are cut on purpose and gone on with in place.
 """
 
 import ast
 import asyncio
 import operator
 import tempfile
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
+
+import openai
+import uvicorn
+from pydantic import Field
 
 from untemplate.engines.llama.engine import LlamaEngine
 from untemplate.engines.llama.model import Model
@@ -21,6 +31,7 @@ from untemplate.loop import (
     Done,
     Limits,
     LocalModel,
+    RemoteModel,
     StepFinished,
     Text,
     ToolError,
@@ -28,6 +39,8 @@ from untemplate.loop import (
     ToolLoop,
     tool,
 )
+from untemplate.message import ToolChoice
+from untemplate.server import create_app
 from untemplate.turn import ChatTemplate
 
 OPERATORS = {
@@ -37,11 +50,11 @@ OPERATORS = {
     ast.Div: operator.truediv,
 }
 QUESTIONS = [
-    "What is 17 times 23?",
-    "How much is 1200 divided by 48?",
-    "Read notes.txt and tell me the colour of the gate.",
-    "What is in the file ../secret.txt?",
-    "What time is it now?",
+    ("What is 17 times 23?", "calculate"),
+    ("How much is 1200 / 48?", "calculate"),
+    ("Read notes.txt and tell me the colour of the gate.", "read_file"),
+    ("What is in the file ../secret.txt?", "read_file"),
+    ("What time is it now?", "clock"),
 ]
 
 
@@ -77,11 +90,11 @@ def clock() -> str:
 
 def reader_of(folder):
     @tool(effect="read")
-    def read_file(path: str) -> str:
+    def read_file(path: Annotated[str, Field(pattern=r"^(\.\./)?[a-z]{1,12}\.txt$")]) -> str:
         """Read a text file.
 
         Args:
-            path: its name
+            path: its name, as notes.txt
         """
         file = (folder / path).resolve()
         if not file.is_relative_to(folder):
@@ -107,6 +120,11 @@ async def show(loop, question):
                     print(f"\ntool: {outcome.status}: {outcome.text}")
                 case StepFinished(record):
                     usage = record.usage
+                    if record.generations > 1:
+                        print(
+                            f"\n      [cut, and gone on with: {record.generations} generations]",
+                            end="",
+                        )
                     new = usage.prompt_tokens - usage.cached_tokens
                     print(
                         f"\n      [step {record.step}: {new} tokens evaluated, "
@@ -116,17 +134,70 @@ async def show(loop, question):
                     print(f"      [{result.reason}]")
 
 
+@contextmanager
+def serving(engine, template):
+    """The address of a server that runs the engine."""
+    app = create_app(engine, template, model="smollm2")
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/v1"
+    server.should_exit = True
+    thread.join()
+
+
+def with_openai(address, question):
+    """What any program does that knows nothing of this library."""
+    client = openai.OpenAI(base_url=address, api_key="none")
+    nothing = {"type": "object", "properties": {}, "additionalProperties": False}
+    function = {"name": "clock", "description": "The time of day now.", "parameters": nothing}
+    tools = [{"type": "function", "function": function}]
+    messages = [{"role": "user", "content": question}]
+    print(f"\nuser, over HTTP: {question}")
+    for choice in ("required", "none"):
+        with client.chat.completions.stream(
+            model="smollm2",
+            messages=messages,
+            tools=tools,
+            tool_choice=choice,
+            temperature=0,
+            max_tokens=80,
+        ) as stream:
+            answer = stream.get_final_completion().choices[0]
+        message = answer.message
+        print(message.content or "", f"[{answer.finish_reason}]")
+        calls = message.tool_calls or []
+        messages.append(message.model_dump(include={"role", "content", "tool_calls"}))
+        for call in calls:
+            state = call.model_extra["untemplate"]["state"]
+            print(f"call: {call.function.name} {call.function.arguments} [{state}]")
+            result = "12:34"
+            print(f"tool: {result}")
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+
+
 def main():
     path = pull("smollm2")
     engine = LlamaEngine(Model(path), context_tokens=2048)
-    model = LocalModel(engine, ChatTemplate.open(path), sampling=Sampling(temperature=0))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name).resolve() / "garden"
+    model_template = ChatTemplate.open(path)
+    model = LocalModel(engine, model_template, sampling=Sampling(temperature=0))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place).resolve() / "garden"
         folder.mkdir()
         (folder / "notes.txt").write_text("The garden gate is green.", encoding="utf-8")
         (folder.parent / "secret.txt").write_text("nothing to see", encoding="utf-8")
         tools = [calculate, reader_of(folder), clock]
         limits = Limits(steps=4)
-        loop = ToolLoop(model, tools, limits=limits, choice="required", max_tokens=80)
-        for question in QUESTIONS:
+        for question, name in QUESTIONS:
+            choice = ToolChoice("required", name, parallel=False)
+            loop = ToolLoop(model, tools, limits=limits, choice=choice, max_tokens=80)
             asyncio.run(show(loop, question))
+        with serving(engine, model_template) as address:
+            with_openai(address, "What time is it now?")
+            remote = RemoteModel(address, "smollm2", options={"temperature": 0})
+            choice = ToolChoice("required", "calculate", parallel=False)
+            loop = ToolLoop(remote, tools, limits=limits, choice=choice, max_tokens=16)
+            asyncio.run(show(loop, "What is 17 times 23?"))
+    engine.close()
