@@ -8,7 +8,7 @@ import pytest
 
 from serving import TEMPLATE
 from tool_loop import USER, check_history
-from untemplate.loop import RemoteModel, ToolLoop, tool
+from untemplate.loop import RemoteModel, ToolLoop, schema_tool, tool
 from untemplate.loop.model import Reply, Request
 from untemplate.message import Tool, ToolCall
 from untemplate.server import Settings, create_app
@@ -193,6 +193,25 @@ def test_a_whole_answer_of_our_server_is_believed_too(stream):
     assert (call.state, call.cut_path, call.arguments) == ("cut", "/amount", '{"to": "Zoë 東京"')
     assert reply.message.raw == DATA[: DATA.index(b"amount") + 11].decode()
     assert reply.point is not None
+
+
+def test_a_call_that_stays_cut_is_diagnosed_with_what_it_needs():
+    async def main():
+        thirds = [bytewise(DATA)[at : at + 20] for at in (0, 20, 40)]
+        engine = ScriptedEngine(*thirds, [b"done"])
+        engine.vocabulary, engine.context_tokens = byte_vocabulary(["<|im_end|>"]), 4096
+        app = create_app(engine, TEMPLATES, model="scripted")
+        client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app))
+        model = RemoteModel("http://127.0.0.1/v1", "scripted", client=client)
+        loop = ToolLoop(model, [schema_tool("pay", SCHEMA, print)], max_tokens=20)
+        return await loop.complete(USER)
+
+    result = asyncio.run(main())
+    (outcome,) = result.steps[0].outcomes
+    assert outcome.status != "ok"
+    assert "the limit is too low for pay" in result.steps[0].diagnosis
+    assert "a call of pay takes at least" in result.steps[0].diagnosis
+    assert "A call of pay takes at least" in outcome.text
 
 
 def test_what_a_server_left_out_is_known():

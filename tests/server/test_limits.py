@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from corpus import template_source
 from serving import HELLO, TEMPLATE, client, frames
 from untemplate.server.points import Points
 from untemplate.testing import ScriptedEngine
@@ -218,6 +219,34 @@ def test_required_calls_have_a_longest_size_of_their_own():
     assert 512 <= engine.max_tokens < 5000
     ask(client(engine=engine))
     assert engine.max_tokens is None
+
+
+def test_a_required_call_gets_its_room_behind_any_reasoning():
+    class Noting(ScriptedEngine):
+        def generate(self, turn, *, max_tokens=None, **options):
+            self.max_tokens = max_tokens
+            return super().generate(turn, max_tokens=max_tokens, **options)
+
+    engine = Noting([PAY.encode()], [PAY.encode()], [PAY.encode()])
+    engine.vocabulary, engine.context_tokens = VOCABULARY, 100_000
+    api = client(engine=engine, template=template_source("Qwen-Qwen3-0.6B"))
+    ask(api, tool_choice="required")
+    prompt = len(engine.turns[0].prompt_tokens(VOCABULARY))
+    assert engine.max_tokens == 100_000 - prompt
+    assert engine.max_tokens - 2000 < engine.options[0][2] <= engine.max_tokens - 512
+    ask(api, tool_choice="required", max_tokens=1000)
+    assert 1000 - 2 * LEAST < engine.options[1][2] < 1000 - LEAST
+    ask(api, max_tokens=1000)
+    assert engine.options[2][2] is None
+
+
+def test_a_cut_call_says_what_such_a_call_takes():
+    api = client(engine=counting(bytewise(PAY), bytewise(PAY)))
+    (call,) = ask(api, max_tokens=CUT)["message"]["tool_calls"]
+    assert call["untemplate"]["needs"]["least"] == LEAST
+    assert call["untemplate"]["needs"]["typical"] >= LEAST
+    (call,) = ask(api)["message"]["tool_calls"]
+    assert "needs" not in call["untemplate"]
 
 
 def test_a_conversation_that_is_too_long_is_made_to_fit_where_it_is_asked_for():

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from untemplate.errors import EngineError, RequestError
-from untemplate.loop.model import ModelItem, Reply, Request
+from untemplate.loop.model import CallSize, ModelItem, Reply, Request
 from untemplate.message import JSON, Usage
 from untemplate.wire.openai.client import AnswerReader, error_text, request_body
 
@@ -125,7 +125,8 @@ class RemoteModel:
         message, usage = answer.finish()
         back = answer.to_go_on()
         point = None if back is None else _Point(answer, back)
-        yield Reply(message, usage, point, dropped=answer.dropped)
+        sizes = {name: CallSize(*size) for name, size in answer.needs.items()}
+        yield Reply(message, usage, point, sizes, answer.dropped)
 
     def _opened(self) -> "AbstractAsyncContextManager[httpx2.AsyncClient]":
         import httpx2  # noqa: PLC0415 - an extra, imported before by `__init__`

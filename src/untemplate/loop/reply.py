@@ -114,7 +114,9 @@ class ReplyReader:
             attempts.append(_attempt(step.rung, reply, request))
         message = self._hand_over(reply)
         costs = tuple(a.usage for a in attempts)
-        return Written(message, total(*costs), len(costs), costs, step.diagnosis, reply.dropped)
+        needs = "".join(f"; a call of {n} takes {size}" for n, size in reply.sizes.items())
+        diagnosis = step.diagnosis and step.diagnosis + needs
+        return Written(message, total(*costs), len(costs), costs, diagnosis, reply.dropped)
 
     def _step_of(self, attempts: Sequence[Attempt], request: Request) -> Climb | Stop:
         if self._sealed and not attempts[-1].can_resume:

@@ -15,9 +15,10 @@ from typing import assert_never
 
 from untemplate.budget import Plan
 from untemplate.budget.window import Window, reply_tokens, too_small, windows
+from untemplate.dialect import TextBlock
 from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.sampling import Sampling
-from untemplate.errors import RequestError
+from untemplate.errors import RequestError, UntemplateError
 from untemplate.message import Delta, Message, Usage
 from untemplate.reader import deltas
 from untemplate.server.points import Points
@@ -101,11 +102,30 @@ def work(
                 yield from deltas(event.events)
             case Finished(message, reason):
                 if reason == "length" and message.end == "cut":
-                    handle = points.put(turn.resume_point())
-                    notes = replace(notes, resume=handle, may_call=turn.may_call)
+                    notes = replace(
+                        notes,
+                        resume=points.put(turn.resume_point()),
+                        may_call=turn.may_call,
+                        sizes=_sizes(served, request, turn, message),
+                    )
                 yield Ended(_trusted(message, request), event.usage, notes)
             case _:
                 assert_never(event)
+
+
+def _sizes(
+    served: Served, request: ChatRequest, turn: Turn, message: Message
+) -> dict[str, tuple[int, int]]:
+    """How many tokens calls of the tools take whose calls were cut: at least, and usually."""
+    names = {c.name for c in message.tool_calls if c.state == "cut"}
+    tools = tuple(t for t in turn.grammar.tools if t.name in names)
+    if served.vocabulary is None or not tools:
+        return {}
+    try:
+        found = windows(replace(turn.grammar, tools=tools), served.vocabulary, request.messages)
+    except UntemplateError:  # a tool that can't be measured is one that was not masked either
+        return {}
+    return {w.tool: (w.least, w.typical) for w in found}
 
 
 def _fitted(served: Served, request: ChatRequest) -> tuple[ChatRequest, Plan | None]:
@@ -166,20 +186,26 @@ def _limits(served: Served, request: ChatRequest, turn: Turn) -> _Limits:
     if asked is not None and closes:
         _check_close(turn, served, asked)
     is_small = asked is not None and asked < _SMALL_TOKENS
-    if not (is_small or closes or request.limits.check_max_tokens or choice.mode == "required"):
+    needs_call = choice.mode == "required"
+    if not (is_small or closes or request.limits.check_max_tokens or needs_call):
         return _Limits(asked, asked_reasoning)
     found = windows(turn.grammar, vocabulary, request.messages)
-    if asked is None:
-        if served.context_tokens is None:
-            return _Limits(None, asked_reasoning)
+    warnings = () if asked is None else _warnings(request, found, asked)
+    typical = max((w.typical for w in found), default=0)
+    if asked is None and served.context_tokens is not None:
         room = served.context_tokens - len(turn.prompt_tokens(vocabulary)) - len(turn.tokens)
         asked = max(reply_tokens(found, choice, room), 1) if room > 0 else None
-        return _Limits(asked, asked_reasoning)
-    warnings = _warnings(request, found, asked)
-    if closes and asked_reasoning is None:
-        typical = max((w.typical for w in found), default=0)
+        if asked is not None and _may_reason(turn):
+            # The size of the calls says nothing of that of the thoughts.
+            asked, typical = room, asked
+    if asked is not None and asked_reasoning is None and (closes or needs_call):
         asked_reasoning = max(asked - typical, asked // _REASONING_SHARE)
     return _Limits(asked, asked_reasoning, warnings)
+
+
+def _may_reason(turn: Turn) -> bool:
+    blocks = [turn.dialect.blocks.get(o.block) for o in turn.grammar.prompt.openings]
+    return any(isinstance(b, TextBlock) and b.kind == "reasoning" for b in blocks)
 
 
 def _check_close(turn: Turn, served: Served, max_tokens: int) -> None:

@@ -183,6 +183,17 @@ class AnswerReader:
         found = self._notes.get("dropped")
         return tuple(map(text, found)) if isinstance(found, list) else ()
 
+    @property
+    def needs(self) -> dict[str, tuple[int, int]]:
+        """Tokens of calls, at least and usually, of the tools whose calls were cut."""
+        out: dict[str, tuple[int, int]] = {}
+        for index, note in self._descriptions().items():
+            size = note.get("needs")
+            if isinstance(size, dict):
+                name = self._calls[index].name
+                out[name] = number(size.get("least")), number(size.get("typical"))
+        return out
+
     def to_go_on(self) -> dict[str, JSON] | None:
         """The message to send back with `continue_final_message`; None if nothing is to be won.
 
@@ -317,13 +328,15 @@ class AnswerReader:
 
     def _noted(self) -> dict[int, ToolCall]:
         """The calls as a server of this library describes them."""
-        found = {i: noted(i, c, c.note) for i, c in self._calls.items() if c.note is not None}
+        return {i: noted(i, self._calls[i], note) for i, note in self._descriptions().items()}
+
+    def _descriptions(self) -> dict[int, _Object]:
+        """What a server of this library says of each call: at the call, or at the end."""
+        found = {i: c.note for i, c in self._calls.items() if c.note is not None}
         for note in _objects(self._notes.get("tool_calls")):
             index = self._order.get(("index", str(note.get("index"))), -1)
-            call = self._calls.get(index)
-            if call is None:
-                continue
-            found[index] = noted(index, call, note)
+            if index in self._calls:
+                found[index] = note
         return found
 
     def _count(self, usage: JSON) -> None:

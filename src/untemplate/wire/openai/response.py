@@ -22,8 +22,8 @@ to go on; of a stream they stand in the last chunk. An answer that goes on says 
 of what was said before still holds: text at a cut may turn out to be the beginning of a marker.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -47,6 +47,8 @@ class AnswerNotes:
     warnings: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     """What of the conversation was left out of the prompt, to fit."""
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """Tokens of a call, at least and usually, by the name of its tool; of those that were cut."""
     may_call: bool = False
     """Whether the cut came in a call, behind one, or in what may become the marker of one."""
 
@@ -54,6 +56,13 @@ class AnswerNotes:
 class _Function(msgspec.Struct, omit_defaults=True):
     name: str | UnsetType = UNSET
     arguments: str | UnsetType = UNSET
+
+
+class _Needs(msgspec.Struct):
+    """Tokens of a call of this tool."""
+
+    least: int
+    typical: int
 
 
 class _CallNotes(msgspec.Struct, omit_defaults=True):
@@ -66,6 +75,7 @@ class _CallNotes(msgspec.Struct, omit_defaults=True):
     forced: list[str] = []
     ambiguous: tuple[str, ...] = ()
     written_id: str | None = None
+    needs: _Needs | UnsetType = UNSET
     span: tuple[int, int] | UnsetType = UNSET
     index: int | UnsetType = UNSET
     id: str | UnsetType = UNSET
@@ -227,12 +237,17 @@ class AnswerWriter:
         said = _before(before)
         text = message.content[said.content :]
         reasoning = message.reasoning_content[said.reasoning_content :]
+        notes = notes or AnswerNotes()
         calls = [
-            _Call(c.id, "function", _Function(c.name, c.arguments), _call_notes(c))
+            _Call(
+                c.id,
+                "function",
+                _Function(c.name, c.arguments),
+                _call_notes(c, notes.sizes.get(c.name)),
+            )
             for c in message.tool_calls
         ]
         content = None if calls and not text else text
-        notes = notes or AnswerNotes()
         cut = _MessageNotes(message.raw, notes.resume or UNSET) if _may_go_on(message) else UNSET
         written = _Message("assistant", content, reasoning or UNSET, calls or UNSET, cut)
         about = _choice_notes(message, notes)
@@ -268,7 +283,9 @@ class AnswerWriter:
         notes = notes or AnswerNotes()
         said = _choice_notes(message, notes)
         if message.tool_calls:
-            said.tool_calls = [_call_notes(c, place=True) for c in message.tool_calls]
+            said.tool_calls = [
+                _call_notes(c, notes.sizes.get(c.name), place=True) for c in message.tool_calls
+            ]
         if _may_go_on(message):
             said.raw, said.resume = message.raw, notes.resume or UNSET
         return self._encode((_ChunkChoice(0, _Delta(), _reason(message), said),))
@@ -315,7 +332,9 @@ def _may_go_on(message: Message) -> bool:
     return message.end == "cut" and bool(message.raw)
 
 
-def _call_notes(call: ToolCall, *, place: bool = False) -> _CallNotes:
+def _call_notes(
+    call: ToolCall, size: tuple[int, int] | None = None, *, place: bool = False
+) -> _CallNotes:
     return _CallNotes(
         call.state,
         call.closing,
@@ -326,6 +345,7 @@ def _call_notes(call: ToolCall, *, place: bool = False) -> _CallNotes:
         list(call.forced),
         call.ambiguous,
         call.written_id,
+        UNSET if size is None or call.state != "cut" else _Needs(*size),
         call.span,
         call.index if place else UNSET,
         call.id if place else UNSET,
