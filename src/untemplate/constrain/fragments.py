@@ -200,7 +200,8 @@ class Fragments:
         by_rest: dict[bytes, list[int]] = {}
         for node, _, _ in exits:
             depth = trie.depth(node)
-            for token_id in trie.order[int(trie.low[node]) : int(trie.high[node])].tolist():
+            ids: list[int] = trie.order[int(trie.low[node]) : int(trie.high[node])].tolist()
+            for token_id in ids:
                 by_rest.setdefault(tokens.data[token_id][depth:], []).append(token_id)
         whole = by_rest.pop(b"", [])
         ordered = sorted(by_rest)

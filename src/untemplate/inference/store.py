@@ -89,7 +89,8 @@ def _capabilities(plain: dict[str, Any]) -> Capabilities:
     reasoning = plain["reasoning"]
     place = ReasoningPlace(**reasoning) if reasoning else None
     values: dict[str, Any] = {**plain, "reasoning": place, "ids": IdForm(**plain["ids"])}
-    values["refused"] = tuple(map(tuple, plain["refused"]))
+    refused: list[list[str]] = plain["refused"]
+    values["refused"] = tuple(map(tuple, refused))
     return Capabilities(**values)
 
 
