@@ -16,13 +16,23 @@ second one is kept out. Anything else ends the reading with `bad`.
 
 import json
 import re
-import string
 from typing import cast
 
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.escapes import escape, json_escaped
 from untemplate.reader.follow import MORE, NO, YES, Follow
-from untemplate.reader.keys import Keys
+from untemplate.reader.json_open import Open
+from untemplate.reader.json_words import (
+    KEY_BEGINS,
+    LETTERS,
+    MOST_TOKEN,
+    MOST_WORD,
+    TOKENS,
+    is_number,
+    is_python,
+    whole_word,
+    word_in_json,
+)
 from untemplate.reader.plain import ESCAPE, Plain, quoted_plain
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import SPACE, Data, decoded, past_space, pointer_token, whole_characters
@@ -31,8 +41,6 @@ __all__ = ["MOST_DEPTH", "JsonFrame"]
 
 MOST_DEPTH = 400
 """Deepest nesting that is read; deeper values can't be handed to validators safely."""
-MOST_TOKEN = 4096
-"""Longest number or word."""
 
 (
     _VALUE,
@@ -54,39 +62,8 @@ _RUN = {
     0x27: re.compile(rb"[^'\"\\\x00-\x1f]++"),
 }
 _PLAIN = {quote: quoted_plain(quote) for quote in _RUN}
-_TOKEN = {
-    _NUMBER: re.compile(rb"[0-9+\-.eE]+"),
-    _WORD: re.compile(rb"[A-Za-z]+"),
-    _KEY_WORD: re.compile(rb"[A-Za-z0-9_$.\-]+"),
-}
-_WORD_WHOLE = re.compile(rb"true|false|null|True|False|None")
-_NUMBER_WHOLE = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
-_LETTERS = string.ascii_letters.encode()
-_KEY_BEGINS = _LETTERS + b"_$"
+_TOKEN = {_NUMBER: TOKENS["number"], _WORD: TOKENS["word"], _KEY_WORD: TOKENS["key"]}
 _CLOSES = {0x7B: "}", 0x5B: "]", 0x28: ")"}
-_WORDS = {b"true": "true", b"false": "false", b"null": "null"}
-_WHOLE_WORD = re.compile(rb"true|false|null|True|False|None")
-"""What is whole with its last letter: no byte behind it can make another value of it."""
-_PYTHON_WORDS = {b"True": "true", b"False": "false", b"None": "null"}
-
-
-class _Open:
-    """An array or object that has not ended."""
-
-    __slots__ = ("close", "is_object", "items", "key", "keys")
-
-    def __init__(self, close: str) -> None:
-        self.close = close
-        """The bracket that the model has to write."""
-        self.is_object = close == "}"
-        self.key = ""
-        self.keys = Keys()
-        self.items = 0
-
-    def clone(self) -> "_Open":
-        other = _Open(self.close)
-        other.key, other.items, other.keys = self.key, self.items, self.keys.clone()
-        return other
 
 
 class JsonFrame:
@@ -129,7 +106,7 @@ class JsonFrame:
         """What has to stand behind the quote that ends a string, if the value is one."""
         self.is_undecided = False
         self._state = _VALUE
-        self._stack: list[_Open] = []
+        self._stack: list[Open] = []
         self._held: Chain[str] = (None, head) if head else None
         """Comma, key, colon and space before a value that has not begun."""
         self._token = b""
@@ -256,7 +233,7 @@ class JsonFrame:
                 self._begin_string(byte, _KEY_STRING, at, sink)
             elif byte == 0x7D:
                 return self._close("}", at, sink, trailing=state == _KEY)
-            elif byte in _KEY_BEGINS:
+            elif byte in KEY_BEGINS:
                 self._state = _KEY_WORD
                 return at
             else:
@@ -288,11 +265,11 @@ class JsonFrame:
                 return self._fail(at, f"nested more than {MOST_DEPTH} deep", "too_deep")
             self._begin(at, sink)
             self._put("{" if byte == 0x7B else "[", at + 1)
-            self._stack.append(_Open(_CLOSES[byte]))
+            self._stack.append(Open(_CLOSES[byte]))
             self._state = _FIRST_KEY if byte == 0x7B else _FIRST_ITEM
         elif byte in b"])" and self._stack and not self._stack[-1].is_object:
             return self._close(chr(byte), at, sink, trailing=self._state == _VALUE)
-        elif byte in _LETTERS:
+        elif byte in LETTERS:
             self._state = _WORD
             return at
         else:
@@ -347,10 +324,10 @@ class JsonFrame:
 
     def _read_token(self, data: Data, at: int, sink: Sink) -> int:
         if self._state == _WORD:
-            whole = _WORD_WHOLE.match(self._token + bytes(data[at : at + 5]))
-            if whole:  # nothing that follows can make it another value
-                at += whole.end() - len(self._token)
-                self._token = whole.group()
+            word = whole_word(self._token + bytes(data[at : at + MOST_WORD]))
+            if word:  # nothing that follows can make it another value
+                at += len(word) - len(self._token)
+                self._token = word
                 self._end_token(at, sink)
                 return at
         room = MOST_TOKEN + 1 - len(self._token)
@@ -358,11 +335,6 @@ class JsonFrame:
         if found:
             self._token += found.group()
             at = found.end()
-            if self._state == _WORD and (word := _WHOLE_WORD.match(self._token)):
-                at -= len(self._token) - word.end()
-                self._token = word.group()
-                self._end_token(at, sink)
-                return at
         if len(self._token) > MOST_TOKEN:
             return self._fail(at, f"a number or word has more than {MOST_TOKEN} characters")
         if at < len(data):
@@ -371,29 +343,25 @@ class JsonFrame:
 
     def _end_token(self, at: int, sink: Sink) -> None:
         token = self._token
+        text = token.decode()
+        start = at - len(token)
         if self._state == _KEY_WORD:
-            text = token.decode()
-            self._note(sink, "unquoted_key", f"the key {text} has no quotes", at - len(token), at)
+            self._note(sink, "unquoted_key", f"the key {text} has no quotes", start, at)
             self._token = b""
             self._end_key(text, json_escaped(text), at, sink)
             return
         if self._state == _NUMBER:
-            if not _NUMBER_WHOLE.match(token):
-                self.bad = Note("bad_json", f"{token.decode()!r} is no number")
-                return
-            written = token.decode()
-        elif token in _WORDS:
-            written = _WORDS[token]
-        elif token in _PYTHON_WORDS:
-            written = _PYTHON_WORDS[token]
-            if not self._python:
-                message = f"{token.decode()} was read as {written}"
-                self._note(sink, "python_literal", message, at - len(token), at)
+            written = text if is_number(token) else None
         else:
-            self.bad = Note("bad_json", f"{token.decode()!r} is no value")
+            written = word_in_json(token)
+        if written is None:
+            kind = "number" if self._state == _NUMBER else "value"
+            self.bad = Note("bad_json", f"{text!r} is no {kind}")
             return
+        if is_python(token) and not self._python:
+            self._note(sink, "python_literal", f"{text} was read as {written}", start, at)
         self._token = b""
-        self._begin(at - len(token), sink)
+        self._begin(start, sink)
         self._put(written, at)
         self._end_value(at, sink)
 
