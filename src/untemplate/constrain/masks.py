@@ -281,6 +281,11 @@ class Masks:
 
 
 def apply_mask(logits: NDArray[np.float32], row: Row) -> None:
-    """Sets the logits of all tokens that are not allowed to minus infinity, in place."""
-    refused = np.unpackbits(~row.view(np.uint8), count=logits.size, bitorder="little")
-    np.copyto(logits, np.float32(-np.inf), where=refused.view(np.bool_))
+    """Sets the logits of all tokens that are not allowed to minus infinity, in place.
+
+    Both may be tensors of the CPU. Logits beyond the mask (padding of the model) are refused too.
+    """
+    values, words = np.asarray(logits), np.asarray(row)
+    refused = np.unpackbits(~words.view(np.uint8), bitorder="little").view(np.bool_)
+    np.copyto(values[: len(refused)], np.float32(-np.inf), where=refused[: len(values)])
+    values[len(refused) :] = -np.inf

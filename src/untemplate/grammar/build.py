@@ -23,6 +23,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
@@ -165,7 +166,7 @@ def build_grammar(
     builder = _Builder(dialect, allowed, choice, response_schema)
     start, rules = builder.build(prompt)
     asked = "anything" if choice is _ANYTHING else repr(choice)
-    parts = [dumps(dialect), repr(prompt), repr(tuple(tools)), asked, repr(options)]
+    parts = [_text_of(dialect), repr(prompt), repr(tuple(tools)), asked, repr(options)]
     if response_schema is not None:
         parts.append(json.dumps(response_schema))
     key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -177,6 +178,30 @@ def build_grammar(
 def _thinks(dialect: Dialect, opening: Opening) -> bool:
     block = dialect.blocks.get(opening.block)
     return isinstance(block, TextBlock) and block.kind == "reasoning"
+
+
+class _Same:
+    """A dialect by identity: comparing two takes as long as writing one out."""
+
+    __slots__ = ("dialect",)
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.dialect is other.dialect
+
+    def __hash__(self) -> int:
+        return id(self.dialect)
+
+
+def _text_of(dialect: Dialect) -> str:
+    return _written(_Same(dialect))
+
+
+@lru_cache(maxsize=64)
+def _written(same: _Same) -> str:
+    return dumps(same.dialect)
 
 
 def _allowed(tools: Sequence[Tool], choice: ToolChoice) -> tuple[Tool, ...]:

@@ -336,7 +336,9 @@ class Schemas:
         if self.open_objects or typed.object is False:
             return typed
         keys = self._listed(place, set())
-        if not keys:
+        schema = self._at(place)
+        lists_none = isinstance(schema, dict) and schema.get("properties") == {}
+        if keys is None or not (keys or lists_none):
             return typed
         only = Properties(tuple((k, True) for k in keys), (), False)
         parts = list(typed.parts)
