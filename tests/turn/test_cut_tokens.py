@@ -20,6 +20,8 @@ from untemplate.turn import ChatTemplate
 pytestmark = pytest.mark.model
 
 SOME = ["Qwen-Qwen3-0.6B", "Qwen3-Coder", "GLM-4.6", "openai-gpt-oss-120b", "Kimi-K2-Instruct"]
+OUTPUTS = 4
+"""Outputs of each template in the long run."""
 CONTENT = ["", "Let me pay them.", "Zwölf 🙂: a < b"]
 
 
@@ -70,12 +72,12 @@ def test_law_17_18_19_outputs_cut_at_every_token(vocabulary, name):
 
 
 @pytest.mark.laws
-def test_law_17_18_19_thirty_outputs_of_every_template_cut_at_every_token(vocabulary):
+def test_law_17_18_19_outputs_of_every_template_cut_at_every_token(vocabulary):
     checked, total, losses = 0, 0, {}
     for path in sorted((corpus_dir() / "templates").glob("*.jinja")):
         template = ChatTemplate(path.read_text("utf-8"))
         try:
-            cuts, lossy = check(template, vocabulary, range(30))
+            cuts, lossy = check(template, vocabulary, range(OUTPUTS))
         except TemplateError:  # it wants variables that nobody gives here
             continue
         except AssertionError as error:
@@ -83,6 +85,6 @@ def test_law_17_18_19_thirty_outputs_of_every_template_cut_at_every_token(vocabu
         total += cuts
         checked += 1
         losses |= {path.stem: lossy} if lossy else {}
-    print(f"{total} cuts of {30 * checked} outputs of {checked} templates; lossy: {losses}")
+    print(f"{total} cuts of {OUTPUTS * checked} outputs of {checked} templates; lossy: {losses}")
     assert checked >= 69
-    assert sum(losses.values()) <= 30
+    assert not losses
