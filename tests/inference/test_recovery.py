@@ -197,7 +197,7 @@ CASES = [
         '<function name="get_weather"><param name="properties">'
         "{'city': 'Paris', 'days': 3}</param></function>",
         [("get_weather", {"city": "Paris", "days": 3})],
-        codes=("single_quotes", "wrapped_arguments"),
+        codes=("wrapped_arguments",),
     ),
     Reads(
         "all arguments inside an object, in an envelope",
