@@ -223,6 +223,29 @@ CASES = [
         codes=("undeclared_argument",),
     ),
     Reads(
+        "the next argument begins where a value should be closed",
+        "Qwen3-Coder",
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n<parameter=state>\nTX\n"
+        "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",
+        [("get_weather", {"city": "Paris", "state": "TX", "days": 3})],
+        codes=("unclosed_value",),
+    ),
+    Reads(
+        "the same where an element is named like its key",
+        "MiniMax-M3",
+        ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris'
+        "]<]minimax[>[<days>3]<]minimax[>[</days>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+        [("get_weather", {"city": "Paris", "days": 3})],
+        codes=("unclosed_value",),
+    ),
+    Reads(
+        "what begins an argument that no tool declares, or one that is there, is text",
+        "Qwen3-Coder",
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n<parameter=zone>\nTX\n"
+        "<parameter=city>\n</parameter>\n</function>\n</tool_call>",
+        [("get_weather", {"city": "Paris\n<parameter=zone>\nTX\n<parameter=city>"})],
+    ),
+    Reads(
         "a server dropped the special tokens",
         "LFM2-8B-A1B",
         "[get_weather(city='Paris'), ping()]",

@@ -40,7 +40,7 @@ from untemplate.reader.group_plan import (
 )
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.keys import Keys, unquoted
-from untemplate.reader.kinds import ALL_KINDS, Kinds, items_of, property_of, types_of
+from untemplate.reader.kinds import ALL_KINDS, Kinds, declared_keys, items_of, property_of, types_of
 from untemplate.reader.plain import Plain
 from untemplate.reader.sink import Muted, Note, Sink
 from untemplate.reader.text_value import TextPlan, TextValue
@@ -316,7 +316,8 @@ class GroupFrame:
         """What reads the value: known from its form, mostly, or from its first bytes."""
         kinds = self._kinds
         if not self.has_begun and not self._is_muted:
-            verdict = self._opens_wrapper(data, at)
+            may_wrap = self._is_arguments and is_wrapper(self._schema, self._key)
+            verdict = opens_arguments(self._schema, data, past_space(data, at)) if may_wrap else NO
             if verdict == MORE:
                 return at
             if verdict == YES:
@@ -348,12 +349,6 @@ class GroupFrame:
         if raw:
             plain = "string"
         return self._start(self._text_value(plain), plain, at)
-
-    def _opens_wrapper(self, data: Data, at: int) -> int:
-        """Whether the value is an object around all arguments."""
-        if not (self._is_arguments and is_wrapper(self._schema, self._key)):
-            return NO
-        return opens_arguments(self._schema, data, past_space(data, at))
 
     def _unwrap(self, data: Data, at: int, sink: Sink) -> int:
         message = f"the arguments stand in an object that is called {self._key!r}"
@@ -399,8 +394,17 @@ class GroupFrame:
             self._plan.follow if "string" in self._kinds else Follow(()),
             {w.encode(): plain.encode() for plain, w in escapes.items()},
             next((e for k in self._kinds if (e := self._empty(k))), ""),
+            self._plan.opener,
+            self._openings() if self._plan.opener else (),
         )
-        return TextValue(plan, self._kinds, skip=self._form_skip, head=self._next_head())
+        return TextValue(
+            plan, self._kinds, skip=self._form.skip if self._form else b"", head=self._next_head()
+        )
+
+    def _openings(self) -> tuple[bytes, ...]:
+        """What stands behind the opener of an argument that is still to come."""
+        keys = (k for k in declared_keys(self._schema, self._root) if k not in self._keys)
+        return tuple(key.encode() + stop for key in keys for stop in self._plan.key_stops)
 
     def _empty(self, kind: JsonType) -> str:
         """The JSON text of the value of this type that is written as nothing."""
@@ -411,11 +415,6 @@ class GroupFrame:
         if not isinstance(group, (Items, Pairs)) or group.none.strip():
             return ""
         return "{}" if isinstance(group, Pairs) else "[]"
-
-    @property
-    def _form_skip(self) -> bytes:
-        assert self._form is not None
-        return self._form.skip
 
     def _inner(self, kind: JsonType) -> GroupPlan:
         plan = self._plan.inner(self._types[kind].encoding, self._closer(kind))

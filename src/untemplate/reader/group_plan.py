@@ -26,6 +26,7 @@ from untemplate.dialect import (
     Raw,
     Written,
 )
+from untemplate.grammar.marks import is_distinctive
 from untemplate.reader.follow import KEY, MORE, NO, YES, Follow
 from untemplate.reader.kinds import Kinds
 from untemplate.reader.utf8 import Data
@@ -99,6 +100,11 @@ class GroupPlan:
         default_factory=dict[tuple[str, bytes], "GroupPlan"]
     )
     """Plans of the notations inside, made when they are met."""
+
+    @property
+    def opener(self) -> bytes:
+        """What begins an argument and can't be taken for text; none: nothing does."""
+        return self.open if is_distinctive(self.open.decode()) else b""
 
     def inner(self, encoding: Encoding, closer: bytes) -> "GroupPlan | None":
         """The plan of a value in a notation, in front of this closer; None if it is in none."""

@@ -25,6 +25,7 @@ __all__ = [
     "MOST_GUESSED",
     "Kinds",
     "Reading",
+    "declared_keys",
     "items_of",
     "may_be",
     "property_of",
@@ -71,6 +72,13 @@ def property_of(schema: JSON, key: str, root: JSON) -> JSON:
         return properties[key]
     more = found.get("additionalProperties") if found else None
     return more if isinstance(more, dict) else None
+
+
+def declared_keys(schema: JSON, root: JSON) -> tuple[str, ...]:
+    """The members that a schema names."""
+    found = _resolved(schema, root)
+    properties = found.get("properties") if found else None
+    return tuple(properties) if isinstance(properties, dict) else ()
 
 
 def items_of(schema: JSON, index: int, root: JSON) -> JSON:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from untemplate.reader.escapes import json_escaped
-from untemplate.reader.follow import MORE, NO, Follow
+from untemplate.reader.follow import MORE, NO, YES, Follow, stands
 from untemplate.reader.kinds import MOST_GUESSED, Kinds, may_be, read_typed
 from untemplate.reader.plain import Plain, text_plain
 from untemplate.reader.sink import SPELT, Note, Sink
@@ -45,6 +45,10 @@ class TextPlan:
     """What is written for some characters, and those characters."""
     empty: str = ""
     """The JSON text of the value for which nothing at all stands, if there is one."""
+    opener: bytes = b""
+    """What begins the next argument, if a closer was forgotten; none: nothing does."""
+    openings: tuple[bytes, ...] = ()
+    """What has to stand behind it: a key that is declared and not written yet, and its form."""
 
 
 @lru_cache(maxsize=256)
@@ -61,6 +65,7 @@ class TextValue:
     __slots__ = (
         "_blank",
         "_head",
+        "_holds_marks",
         "_is_raw",
         "_is_wrong",
         "_kept",
@@ -96,6 +101,8 @@ class TextValue:
         """Of the white space before the closer: what belongs to it."""
         self._space = 0
         """White space read behind the closer."""
+        self._holds_marks = False
+        """Whether a closer was passed over: then what begins an argument may be text as well."""
         self._is_wrong = False
         """Whether bytes that are not UTF-8 have been reported."""
         self._plain: Plain | None = None
@@ -130,9 +137,8 @@ class TextValue:
             plan = self._plan
             others = bytes(sorted({e[0] for e in plan.escapes}))
             leads = bytes(sorted(set(plan.lead)))
-            self._plain = text_plain(
-                (plan.closer,), leads, len(plan.lead), others=others, told=json_escaped
-            )
+            marks = (plan.closer, plan.opener) if plan.opener else (plan.closer,)
+            self._plain = text_plain(marks, leads, len(plan.lead), others=others, told=json_escaped)
         return self._plain
 
     # ------------------------------------------------------------------------------------- read
@@ -175,10 +181,16 @@ class TextValue:
     def _read_text(self, data: Data, at: int, sink: Sink) -> int:
         plan = self._plan
         found = data.find(plan.closer, at)
+        opening, verdict = self._find_opening(data, at, found if found >= 0 else len(data), sink)
+        if verdict == YES:
+            return self._end_unclosed(data, at, opening, sink)
+        if verdict == MORE:
+            return self._settle_until(data, at, opening - _tail(data, at, opening, plan.lead), sink)
         if found >= 0 and sink.is_spelt(plan.closer, found):
             end = found + len(plan.closer)
             self._settle_until(data, at, found, sink)
             sink.note("spelt_marker", SPELT, found, end)
+            self._holds_marks = True
             return self._settle_until(data, found, end, sink)
         if found >= 0:
             space = bytes(data[max(at, found - len(plan.lead)) : found])
@@ -189,9 +201,34 @@ class TextValue:
         end = len(data) - overlap(data, plan.closer, at)
         if end == len(data):
             end = whole_characters(data, at, end)
-        for written in plan.escapes:
+        for written in (*plan.escapes, *((plan.opener,) if plan.opener else ())):
             end = min(end, len(data) - overlap(data, written, at))
         return self._settle_until(data, at, end - _tail(data, at, end, plan.lead), sink)
+
+    def _find_opening(self, data: Data, at: int, end: int, sink: Sink) -> tuple[int, int]:
+        """Where the next argument begins although this one is not closed, or may begin."""
+        plan = self._plan
+        is_looked_for = plan.opener and not self._holds_marks
+        start = data.find(plan.opener, at, end) if is_looked_for else -1
+        while start >= 0:
+            behind = start + len(plan.opener)
+            verdict = max((stands(o, data, behind) for o in plan.openings), default=NO)
+            is_placed = bytes(data[at:start]).endswith(plan.lead)
+            if is_placed and verdict != NO and not sink.is_spelt(plan.opener, start):
+                return start, verdict
+            start = data.find(plan.opener, behind, end)
+        return end, NO
+
+    def _end_unclosed(self, data: Data, at: int, end: int, sink: Sink) -> int:
+        stop = end - len(self._plan.lead)
+        self._settle_until(data, at, stop, sink)
+        if self._is_raw:
+            sink.text('"', end)
+        else:
+            self._tell_typed(data, stop, end, sink)
+        sink.note("unclosed_value", "the next argument begins where one should end", end, end)
+        self.is_done = self.is_ambiguous = True
+        return end
 
     def _settle_until(self, data: Data, at: int, end: int, sink: Sink) -> int:
         """Bytes up to `end` belong to the value: told, or kept until its type is known."""
@@ -230,7 +267,7 @@ class TextValue:
         if verdict == NO:
             end = at - min(self._space, _tail(data, at - self._space, at, plan.lead))
             self._state = _TEXT
-            self.is_ambiguous = True
+            self.is_ambiguous = self._holds_marks = True
             self._settle_until(data, stop, end, sink)
             return end
         if self._is_raw:
