@@ -58,7 +58,7 @@ TEXTS = {
     "stops": lambda d, n: d.stops[0] * (n // len(d.stops[0])),
     "deep lists": lambda d, n: nested(d, "[", "]", n // 2),
     "deep objects": lambda d, n: nested(d, '{"a":', "}", n // 6),
-    "digits": lambda d, n: call(d, {"a": "x", "n": 3}).replace("3", "3" * 4 * n),
+    "digits": lambda d, n: call(d, {"a": "x", "n": 3}).replace("3", "3" * 8 * n),
     "keys": lambda d, n: call(d, {"a": "x", "o": {f"k{i}": i for i in range(n // 12)}}),
 }
 
@@ -104,10 +104,10 @@ def check_message(message, size):
 @pytest.mark.parametrize("dialect", [HERMES, CODER], ids=["hermes", "coder"])
 def test_law_06_07_twice_the_text_takes_at_most_twice_the_steps(dialect, text):
     grammar = grammar_of(dialect)
-    small, large = (TEXTS[text](dialect, n).encode() for n in (5000, 10_000))
-    read(grammar, small, 7)  # what is compiled once does not count
-    assert steps(grammar, large, 7) <= 2.2 * steps(grammar, small, 7) + 500
-    message, _ = read(grammar, large, 7)
+    small, large = (TEXTS[text](dialect, n).encode() for n in (2500, 5000))
+    read(grammar, small, 16)  # what is compiled once does not count
+    assert steps(grammar, large, 16) <= 2.2 * steps(grammar, small, 16) + 500
+    message, _ = read(grammar, large, 16)
     check_message(message, 60)
 
 
@@ -151,10 +151,10 @@ def test_a_thousand_calls_are_a_thousand_calls(name):
     assert not [d for d in message.diagnostics if d.code not in ("extra_call", "unknown_tool")]
 
 
-def test_fifty_thousand_stray_openers_give_few_diagnostics():
-    message, _ = read(grammar_of(HERMES), b"<tool_call> a" * 50_000, 65536)
+def test_thousands_of_stray_openers_give_few_diagnostics():
+    message, _ = read(grammar_of(HERMES), b"<tool_call> a" * 20_000, 65536)
     assert len(message.diagnostics) == MOST_ALIKE + 1
-    assert sum(d.count for d in message.diagnostics) == 50_000
+    assert sum(d.count for d in message.diagnostics) == 20_000
 
 
 @pytest.mark.laws
