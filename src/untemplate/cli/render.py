@@ -76,24 +76,40 @@ def _answer(template: ChatTemplate, request: Request, now: datetime) -> str:
         opened = sorted((p.text for p in template.dialect.prompts), key=len, reverse=True)
         end = _first([p for p in opened if whole.endswith(history.after + p)])
         whole = whole.removesuffix(history.after + end)
-    if not frame.parts and whole.startswith(turn.prompt):
-        return whole[len(turn.prompt) :]
+    shared = len(common_prefix(whole, before))
+    led = _behind_prompt(whole, turn.prompt, request, shared)
     if not frame.parts:
+        if led is not None:
+            return led
         text = frame.literals[0].removesuffix(history.after)
         return text if _leads(turn, "content", text) else _first(_ways(turn, "content")) + text
     block = frame.parts[0].block
-    others = sorted((before + p.text for p in template.dialect.prompts), key=len, reverse=True)
-    for prompt in (turn.prompt, *others):
+    if led is not None and _leads(turn, block, led):
+        return led
+    prompts = sorted((before + p.text for p in template.dialect.prompts), key=len, reverse=True)
+    for prompt in prompts:
         text = whole[len(prompt) :]
         if whole.startswith(prompt) and _leads(turn, block, text):
             return text
     head = history.header + frame.literals[0]
-    at = whole.rfind(head, 0, len(common_prefix(whole, before)) + len(head))
+    at = whole.rfind(head, 0, shared + len(head))
     if at < 0:
         raise _unknown(request)
     # History does not go on from the prompt: the prompt opens reasoning, say, which history leaves
     # out. So the model's way to the first part stands in for the header.
     return _first(_ways(turn, block)) + whole[at + len(head) :]
+
+
+def _behind_prompt(whole: str, prompt: str, request: Request, shared: int) -> str | None:
+    """What follows the prompt; the message before it may be written otherwise when it is last."""
+    if whole.startswith(prompt):
+        return whole[len(prompt) :]
+    last = request.messages[-2].get("content") if len(request.messages) > 1 else None
+    if not isinstance(last, str) or not last or last not in prompt:
+        return None
+    opening = prompt.rpartition(last)[2]
+    at = whole.find(last + opening, max(0, shared - len(last))) if opening else -1
+    return whole[at + len(last + opening) :] if at >= 0 else None
 
 
 def _first(texts: Sequence[str]) -> str:
