@@ -7,9 +7,19 @@ import random
 from dataclasses import dataclass
 
 _WORDS = ("call", "tool", "act", "fn", "use", "think", "plan", "say", "out", "role", "turn", "msg")
-_BRACKETS = (("<", ">"), ("<|", "|>"), ("[", "]"), ("<<", ">>"), ("«", "»"))
+_BRACKETS = (
+    *(("<", ">"), ("<|", "|>"), ("[", "]"), ("<<", ">>"), ("«", "»"), ("【", "】"), ("<｜", "｜>")),
+    *(("<start_of_", ">"), ("##", ":")),
+)
 _SPACES = ("", "", "\n", "\n\n", " ")
-_STYLES = ("json", "array", "named", "pairs", "keyed")
+_STYLES = ("json", "array", "named", "pairs", "keyed", "elements", "attributes", "late name")
+_VALUES = (
+    "v if v is string else v|tojson",
+    "v|tojson",
+    "(v|e) if v is string else v|tojson",
+    "('\"' + (v|replace('\\\\', '\\\\\\\\')|replace('\"', '\\\\\"')) + '\"') if v is string"
+    " else v|tojson",
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,10 @@ class _Drawing:
         self.reasoning = self.chance.random() < 0.6
         self.style = self.chance.choice(_STYLES)
         self.parallel = self.chance.random() < 0.8
+        self.trims = self.chance.choice(("", "", "|trim"))
+
+    def maybe(self, share: float = 0.3) -> bool:
+        return self.chance.random() < share
 
     def space(self) -> str:
         return self.chance.choice(_SPACES)
@@ -47,22 +61,27 @@ class _Drawing:
             "{%- for m in messages %}",
             f"{{{{- {header} }}}}",
         ]
+        opened = self.mark(0) + "assistant" + gap
+        prompt = _shown(opened)
         if self.reasoning:
             before = self.mark(1) + self.space()
             after = self.space() + self.mark(1, closing=True) + self.space()
             lines.append(
-                f"{{%- if m.reasoning_content %}}{{{{ {_text(before)} + m.reasoning_content"
-                f" + {_text(after)} }}}}{{% endif %}}"
+                f"{{%- if m.reasoning_content %}}{{{{ {_text(before)} + "
+                f"(m.reasoning_content{self.trims}) + {_text(after)} }}}}{{% endif %}}"
             )
-        lines.append("{%- if m.content %}{{ m.content }}{% endif %}")
-        if self.chance.random() < 0.3:
+            if self.maybe():
+                prompt += f"{{%- if enable_thinking %}}{_shown(before)}{{%- endif %}}"
+            elif self.maybe():
+                prompt += f"{{%- if not enable_thinking|default(true) %}}{_shown(before + after)}"
+                prompt += "{%- endif %}"
+        content = f"{{%- if m.content %}}{{{{ m.content{self.trims} }}}}{{% endif %}}"
+        lines.append(content)
+        if self.maybe():
             lines.append("{%- if m.tool_calls and m.content %}{{ '\\n' }}{% endif %}")
         lines += self.calls()
         lines.append(f"{{{{- {_text(end + self.chance.choice(('', chr(10))))} }}}}")
-        opened = _text(f"{self.mark(0)}assistant{gap}")
-        lines.append(
-            f"{{%- endfor %}}{{% if add_generation_prompt %}}{{{{ {opened} }}}}{{% endif %}}"
-        )
+        lines.append(f"{{%- endfor %}}{{% if add_generation_prompt %}}{prompt}{{% endif %}}")
         return "\n".join(lines)
 
     def calls(self) -> list[str]:
@@ -93,20 +112,43 @@ class _Drawing:
         arguments = "(c.arguments|tojson)"
         if self.style in ("json", "array"):
             start, middle = _text(f'{{"{name}": "'), _text(f'", "{key}": ')
-            return [f"{{{{- {start} + c.name + {middle} + {arguments} + '}}' }}}}"]
+            lead = ""
+            if self.maybe():
+                start = _text('{"id": "')
+                between = _text(f'", "{name}": "')
+                lead = f"t.id + {between} + "
+            return [f"{{{{- {start} + {lead}c.name + {middle} + {arguments} + '}}' }}}}"]
+        if self.style == "late name":
+            start, middle = _text(f'{{"{key}": '), _text(f', "{name}": "')
+            return [f"{{{{- {start} + {arguments} + {middle} + c.name + '\"}}' }}}}"]
         if self.style == "keyed":
             return [
                 f"{{{{- '{{\"' + c.name + '\": ' + {arguments} + '}}' }}}}".replace("}}'", "}'")
             ]
         if self.style == "named":
-            return [f"{{{{- c.name + {_text(self.mark(4))} + {arguments} }}}}"]
+            index = f" + {_text(':')} + (loop.index0|string)" if self.maybe() else ""
+            return [f"{{{{- c.name{index} + {_text(self.mark(4))} + {arguments} }}}}"]
+        return self.pairs()
+
+    def pairs(self) -> list[str]:
         gap = self.space()
+        value = self.chance.choice(_VALUES)
+        before, after = _text(self.mark(5)), _text(self.mark(5, closing=True) + gap)
+        if self.style == "elements":
+            left, right = "<", ">"
+            before, after = _text(left), f"{_text(left + '/')} + k + {_text(right + gap)}"
+            middle = _text(right)
+        elif self.style == "attributes":
+            before, middle = _text('<arg name="'), _text('">')
+            after = _text("</arg>" + gap)
+        else:
+            middle = _text(self.mark(6))
         return [
             f"{{{{- c.name + {_text(self.mark(4) + gap)} }}}}",
             "{%- for k, v in c.arguments.items() %}",
-            f"{{{{- {_text(self.mark(5))} + k + {_text(self.mark(6))} }}}}",
-            "{{- v if v is string else v|tojson }}",
-            f"{{{{- {_text(self.mark(5, closing=True) + gap)} }}}}",
+            f"{{{{- {before} + k + {middle} }}}}",
+            f"{{{{- {value} }}}}",
+            f"{{{{- {after} }}}}",
             "{%- endfor %}",
         ]
 
@@ -114,6 +156,10 @@ class _Drawing:
 def _text(text: str) -> str:
     """The text as a string constant of Jinja."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
+
+
+def _shown(text: str) -> str:
+    return f"{{{{- {_text(text)} }}}}"
 
 
 def draw(seed: int) -> Drawn:

@@ -15,7 +15,9 @@ __all__ = ["is_distinctive", "marks"]
 # A bracketed word with its brackets (attributes inside included), or a run without space that
 # stops where the next bracketed word begins. The bracket that ends a list in front of a fence is a
 # mark of its own: models put the fence on a new line.
-_BRACKETED = r"<[^<>\s][^<>]*>?|\[/?[A-Z][A-Z0-9_]*\]"
+_OPENING, _CLOSING = "«‹【〈⟨「⟦", "»›】〉⟩」⟧"
+_OTHER = rf"[{_OPENING}][^\s{_OPENING}{_CLOSING}][^{_OPENING}{_CLOSING}]*[{_CLOSING}]?"
+_BRACKETED = rf"<<[^<>\s][^<>]*(?:>>)?|<[^<>\s][^<>]*>?|\[/?[A-Z][A-Z0-9_]*\]|{_OTHER}"
 _MARK = re.compile(rf"{_BRACKETED}|\](?=`)|(?:(?!{_BRACKETED}|\]`)\S)+")
 
 

@@ -118,7 +118,7 @@ def prove(
 def _has_bare_keys(dialect: Dialect) -> bool:
     blocks = (*dialect.blocks.values(), *dialect.written.values())
     pairs = (b.arguments for b in blocks if isinstance(b, CallBlock))
-    return any(isinstance(p, Pairs) and not p.open for p in pairs)
+    return any(isinstance(p, Pairs) and len(p.open) <= 1 for p in pairs)
 
 
 def _limit(template: CompiledTemplate, most: int, capabilities: Capabilities) -> dict[str, str]:

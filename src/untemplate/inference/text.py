@@ -9,7 +9,6 @@ Such a cut can be turned: `</a>, <a>` might as well be cut in the middle of `<a>
 brackets are therefore never cut; for white space any cut writes the same text.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -38,10 +37,20 @@ def common_suffix(*texts: str) -> str:
     return common_prefix(*(t[::-1] for t in texts))[::-1]
 
 
+_BRACKETS = tuple(zip("<«‹【〈⟨「⟦", ">»›】〉⟩」⟧", strict=True))
+_LONGEST_MARKER = 200
+
+
 def is_torn(text: str, at: int) -> bool:
-    """Whether a cut here would go through a marker in angle brackets."""
-    opened = text.rfind("<", 0, at)
-    return opened > text.rfind(">", 0, at) and re.match(r"<[^<>\s]", text[opened:]) is not None
+    """Whether a cut here would go through a marker in brackets, or through double brackets."""
+    start = max(0, at - _LONGEST_MARKER)
+    for opening, closing in _BRACKETS:
+        opened = text.rfind(opening, start, at)
+        if opened > text.rfind(closing, start, at):
+            following = text[opened + 1 : opened + 2]
+            if following and following not in (opening, closing) and not following.isspace():
+                return True
+    return 0 < at < len(text) and text[at - 1] == text[at] and text[at] in "<>"
 
 
 def whole_prefix(text: str, length: int) -> str:

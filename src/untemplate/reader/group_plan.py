@@ -232,9 +232,12 @@ def end_of_form(forms: Sequence[Form], data: Data, at: int) -> tuple[int, int]:
 def fitting(form: Form, kinds: Kinds, declared: Kinds) -> tuple[Form, Kinds]:
     """How a value is written, and its types, by its form and by what is declared.
 
-    Where the form speaks of another type, but the tool needs a string, it is one. No value stays
-    none.
+    Where strings have quotes, the text tells its type, whatever is declared. Where the form speaks
+    of another type, but the tool needs a string, it is one. No value stays none.
     """
+    string = form.types.get("string")
+    if string is not None and not is_raw(string.encoding):
+        return form, kinds
     both: Kinds = tuple(k for k in declared if k in kinds)
     other = next(iter(form.types.values()))
     of_another_type = not both and "null" not in form.types
