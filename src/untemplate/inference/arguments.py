@@ -160,7 +160,7 @@ def _strings(found: Written | None, each: Each) -> Written | None:
     if not isinstance(found.encoding, Python):
         return found
     odd = {"odd": ODD}
-    return found if found.write(ODD) == each(odd)["odd"] else find_escaped(each)
+    return found if found.write(ODD, key=KEY_IN_LITERAL) == each(odd)["odd"] else find_escaped(each)
 
 
 def _each(write: Write, pairs: Pairs) -> Each:

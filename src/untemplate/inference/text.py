@@ -9,6 +9,7 @@ Such a cut can be turned: `</a>, <a>` might as well be cut in the middle of `<a>
 brackets are therefore never cut; for white space any cut writes the same text.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -38,6 +39,7 @@ def common_suffix(*texts: str) -> str:
 
 
 _BRACKETS = tuple(zip("<«‹【〈⟨「⟦", ">»›】〉⟩」⟧", strict=True))
+_WORD = re.compile(r"\[/?[A-Z][A-Z0-9_]*\]")
 _LONGEST_MARKER = 200
 
 
@@ -50,6 +52,9 @@ def is_torn(text: str, at: int) -> bool:
             following = text[opened + 1 : opened + 2]
             if following and following not in (opening, closing) and not following.isspace():
                 return True
+    opened = text.rfind("[", start, at)
+    if opened > text.rfind("]", start, at) and _WORD.match(text, opened):
+        return True
     return 0 < at < len(text) and text[at - 1] == text[at] and text[at] in "<>"
 
 

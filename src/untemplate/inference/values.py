@@ -13,6 +13,7 @@ from functools import cache
 from itertools import product
 
 from untemplate.dialect import (
+    KEY_IN_LITERAL,
     Empty,
     Encoding,
     Escaped,
@@ -127,7 +128,7 @@ def find_escaped(write: Each) -> Written | None:
         written = Written(before[:-1], Python(found, quote), after[1:])
     else:
         written = Written(before, Escaped(found), after)
-    return written if written.write(NASTY) == texts["y"] else None
+    return written if written.write(NASTY, key=KEY_IN_LITERAL) == texts["y"] else None
 
 
 def _is_python(escapes: Sequence[tuple[str, str]], quote: str) -> bool:
@@ -153,8 +154,10 @@ def find_guarded(write: Each) -> Written | None:
     )
     if plain is None or odd is None:
         return None
-    special = {k: v for k, v in by_character.items() if texts[k] != plain.write(v)}
-    if any(texts[k] != odd.write(v) for k, v in special.items()):
+    special = {
+        k: v for k, v in by_character.items() if texts[k] != plain.write(v, key=KEY_IN_LITERAL)
+    }
+    if any(texts[k] != odd.write(v, key=KEY_IN_LITERAL) for k, v in special.items()):
         return None
     guard = "".join(v[1] for v in special.values())
     return Written(plain.before, plain.encoding, plain.after, guard, odd)
