@@ -188,6 +188,15 @@ def test_a_window_that_is_too_small_is_told_of_and_refused_where_it_is_asked_for
     assert f"no call of pay fits: it needs at least {LEAST}" in response.json()["error"]["message"]
 
 
+def test_a_window_that_is_too_small_is_told_of_for_large_calls_too():
+    report = {"type": "string", "minLength": 900}
+    parameters = {"type": "object", "properties": {"text": report}, "required": ["text"]}
+    tools = [*TOOLS, {"type": "function", "function": {"name": "send", "parameters": parameters}}]
+    choice = ask(client(engine=counting([b"Hi"])), tools=tools, max_tokens=900)
+    (warning,) = choice["untemplate"]["warnings"]
+    assert "no call of send fits" in warning
+
+
 def test_a_turn_that_can_not_be_closed_in_time_is_refused():
     api = client(engine=counting([b"Hi"]))
     body = {**ASK, "tool_choice": "required", "on_limit": "close", "max_tokens": LEAST - 1}

@@ -19,19 +19,21 @@ from untemplate.dialect import TextBlock
 from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.sampling import Sampling
 from untemplate.errors import RequestError, UntemplateError
+from untemplate.grammar import Grammar
 from untemplate.message import Delta, Message, Usage
 from untemplate.reader import deltas
 from untemplate.server.points import Points
 from untemplate.server.served import Served
 from untemplate.turn import Turn
 from untemplate.turn.notes import resume_handle
+from untemplate.vocabulary import Vocabulary
 from untemplate.wire.openai.request import ChatRequest
 from untemplate.wire.openai.response import AnswerNotes
 
 __all__ = ["Begun", "Ended", "News", "work"]
 
-_SMALL_TOKENS = 256
-"""Below so many `max_tokens` it is looked whether a call can fit."""
+_SMALL_TOKENS = 4096
+"""Below so many `max_tokens` it is looked whether a call can fit: some ms for each new tool."""
 _REASONING_SHARE = 4
 """A turn that is closed in time may reason for one in so many of its tokens, at least."""
 
@@ -121,11 +123,18 @@ def _sizes(
     tools = tuple(t for t in turn.grammar.tools if t.name in names)
     if served.vocabulary is None or not tools:
         return {}
-    try:
-        found = windows(replace(turn.grammar, tools=tools), served.vocabulary, request.messages)
-    except UntemplateError:  # a tool that can't be measured is one that was not masked either
-        return {}
+    found = _windows(replace(turn.grammar, tools=tools), served.vocabulary, request)
     return {w.tool: (w.least, w.typical) for w in found}
+
+
+def _windows(grammar: Grammar, vocabulary: Vocabulary, request: ChatRequest) -> tuple[Window, ...]:
+    """The windows of all tools; none if one can't be measured, unless they were asked for."""
+    try:
+        return windows(grammar, vocabulary, request.messages)
+    except UntemplateError:  # if that matters, the engine refuses the turn and says why
+        if request.limits.check_max_tokens:
+            raise
+        return ()
 
 
 def _fitted(served: Served, request: ChatRequest) -> tuple[ChatRequest, Plan | None]:
@@ -189,7 +198,7 @@ def _limits(served: Served, request: ChatRequest, turn: Turn) -> _Limits:
     needs_call = choice.mode == "required"
     if not (is_small or closes or request.limits.check_max_tokens or needs_call):
         return _Limits(asked, asked_reasoning)
-    found = windows(turn.grammar, vocabulary, request.messages)
+    found = _windows(turn.grammar, vocabulary, request)
     warnings = () if asked is None else _warnings(request, found, asked)
     typical = max((w.typical for w in found), default=0)
     if asked is None and served.context_tokens is not None:
