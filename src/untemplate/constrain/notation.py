@@ -15,7 +15,6 @@ from untemplate.constrain.characters import StringMachine
 from untemplate.constrain.items import ItemsPlan
 from untemplate.constrain.pairs import PairsPlan
 from untemplate.constrain.positions import Raw, Step, ValueStart
-from untemplate.constrain.relax import relax
 from untemplate.constrain.text import Avoid
 from untemplate.constrain.values import Goal, Values
 from untemplate.constrain.verdicts import Verdicts
@@ -38,6 +37,7 @@ from untemplate.grammar import GrammarOptions, nodes
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import Strings, Typed
 from untemplate.grammar.schema_formula import Formula, substitute
+from untemplate.grammar.schema_relax import relax
 
 __all__ = ["NotationWriter", "raw_machine"]
 

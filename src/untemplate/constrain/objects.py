@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from untemplate.constrain.keys import KeyMachine, KeySpace
-from untemplate.constrain.relax import relax
 from untemplate.constrain.shortest import Shortest
 from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Pop, Push, Result, Spell, State, spelt
@@ -23,6 +22,7 @@ from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.grammar.schema_atoms import HasKey, Keys, Pattern, Properties, Size
 from untemplate.grammar.schema_formula import Formula, Not, conj, substitute
 from untemplate.grammar.schema_patterns import pattern_formula
+from untemplate.grammar.schema_relax import relax
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

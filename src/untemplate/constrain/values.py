@@ -17,7 +17,6 @@ from untemplate.constrain.arrays import ArrayMachine
 from untemplate.constrain.letters import JSON, PYTHON, Quote
 from untemplate.constrain.numbers import NumberMachine
 from untemplate.constrain.objects import ObjectMachine
-from untemplate.constrain.relax import children_of, is_known_leaf, relax
 from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Pop, Spell, State
 from untemplate.constrain.strings import QuotedString, start_of
@@ -26,8 +25,9 @@ from untemplate.dialect import JsonText, Python
 from untemplate.errors import LimitError
 from untemplate.grammar.build import GrammarOptions
 from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import Schema, Typed
-from untemplate.grammar.schema_formula import Formula, conj, leaves, neg
+from untemplate.grammar.schema_atoms import Typed
+from untemplate.grammar.schema_formula import Formula, conj, neg
+from untemplate.grammar.schema_relax import Known, relax
 
 __all__ = ["Goal", "Outcome", "Values"]
 
@@ -53,6 +53,7 @@ class Values:
 
     def __init__(self, schemas: Schemas, style: JsonText | Python, options: GrammarOptions) -> None:
         self.schemas = schemas
+        self.is_known = Known(schemas)
         self.letters = JSON if isinstance(style, JsonText) else PYTHON
         style = style if isinstance(style, JsonText) else JsonText()
         self.is_exact = options.whitespace == "exact"
@@ -68,7 +69,6 @@ class Values:
         self._passed: set[Goal] = set()
         self._is_cyclic = False
         self._outcomes: dict[Goal, tuple[Outcome, ...]] = {}
-        self._known: dict[Schema, bool] = {}
         self._numbers: dict[Verdicts, NumberMachine] = {}
         self._strings: dict[tuple[Verdicts, int], QuotedString] = {}
 
@@ -166,18 +166,6 @@ class Values:
             return
         yield from self._find_outcomes(conj(must, rest[0]), rest[1:], (*so_far, True))
         yield from self._find_outcomes(conj(must, neg(rest[0])), rest[1:], (*so_far, False))
-
-    def is_known(self, schema: Schema) -> bool:
-        """Whether everything that a subschema asks is enforced while it is written."""
-        if isinstance(schema, bool):
-            return True
-        if schema not in self._known:
-            self._known[schema] = True  # inside itself it adds nothing
-            found = {leaf for part in self.schemas.typed(schema).parts for leaf in leaves(part)}
-            self._known[schema] = all(map(is_known_leaf, found)) and all(
-                self.is_known(child) for leaf in found for child in children_of(leaf)
-            )
-        return self._known[schema]
 
 
 class Kinds:

@@ -49,6 +49,7 @@ from untemplate.message import JSON, Tool, ToolChoice
 
 if TYPE_CHECKING:
     from untemplate.grammar.export import Export
+    from untemplate.grammar.report import Report
 
 __all__ = ["Grammar", "GrammarOptions", "build_grammar"]
 
@@ -108,6 +109,17 @@ class Grammar:
             prompt = replace(prompt, openings=openings)
             dialect = replace(dialect, edges=(*dialect.edges, *history.edges))
         return build_grammar(dialect, self.tools, _ANYTHING, prompt=prompt, options=self.options)
+
+    def report(self) -> "Report":
+        """What becomes of each keyword of the tools' schemas and of the response's."""
+        from untemplate.grammar import report  # noqa: PLC0415  most grammars are not asked
+
+        return report.report_on(
+            self.tools,
+            self.response_schema,
+            open_objects=self.options.open_objects,
+            in_pairs=report.is_in_pairs(self.dialect),
+        )
 
     def gbnf(self) -> "Export":
         """The grammar for llama.cpp, and notes on what GBNF can't say."""

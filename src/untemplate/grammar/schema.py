@@ -51,7 +51,7 @@ from untemplate.grammar.schema_atoms import (
     not_,
     one_of,
 )
-from untemplate.grammar.schema_check import Draft, check, draft_of, subschemas
+from untemplate.grammar.schema_check import Draft, check, draft_of, pointer_step, subschemas
 from untemplate.grammar.schema_formula import All, Formula, conj, disj, neg, substitute
 from untemplate.message import JSON
 
@@ -157,7 +157,13 @@ class Schemas:
         for step, inner in subschemas(schema):
             self._index(inner, pointer + step, base)
 
-    def _at(self, place: Place) -> JSON:
+    @property
+    def draft(self) -> Draft:
+        """The draft that the root is written in."""
+        return self._draft
+
+    def at(self, place: Place) -> JSON:
+        """A subschema as it is written."""
         if place.pointer not in self._places:
             self._places[place.pointer] = self._resolve(place.pointer, place.pointer)
         return self._places[place.pointer]
@@ -206,7 +212,7 @@ class Schemas:
             return self._written[place]
         if place in self._open:
             raise self._error(place.pointer, "refers to itself without an end")
-        schema = self._at(place)
+        schema = self.at(place)
         if not isinstance(schema, dict):
             return ANYTHING if schema else NOTHING
         self._open.append(place)
@@ -264,7 +270,7 @@ class Schemas:
             if isinstance(needs := schema.get(keyword), dict):
                 for key, needed in needs.items():
                     if not isinstance(needed, list):
-                        inner = self._in_place(Place(f"{at}/{keyword}/{_step(key)}"))
+                        inner = self._in_place(Place(f"{at}/{keyword}/{pointer_step(key)}"))
                         yield _if_object_has(key, inner)
 
     def _array(self, schema: dict[str, JSON], at: str) -> Iterator[Formula]:
@@ -319,13 +325,13 @@ class Schemas:
     def _children(self, schemas: JSON, at: str) -> tuple[tuple[str, Schema], ...]:
         if not isinstance(schemas, dict):
             return ()
-        return tuple((k, self._shortened(Place(f"{at}/{_step(k)}"))) for k in schemas)
+        return tuple((k, self._shortened(Place(f"{at}/{pointer_step(k)}"))) for k in schemas)
 
     def _shortened(self, schema: Schema) -> Schema:
         """A boolean schema as the boolean, and an empty one as True."""
         if not isinstance(schema, Place):
             return schema
-        node = self._at(schema)
+        node = self.at(schema)
         if isinstance(node, bool):
             return node
         return schema if node else True
@@ -347,7 +353,7 @@ class Schemas:
 
     def _listed(self, place: Place, seen: set[Place]) -> dict[str, None] | None:
         """Keys that a schema lists in place; None where it says something of others."""
-        schema = self._at(place)
+        schema = self.at(place)
         found: dict[str, None] = {}
         if not isinstance(schema, dict) or place in seen:
             return found
@@ -490,7 +496,3 @@ def _whole(value: JSON) -> int:
 
 def _most(value: JSON) -> int | None:
     return None if value is None else _whole(value)
-
-
-def _step(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

@@ -14,7 +14,7 @@ from enum import IntEnum
 from untemplate.errors import LimitError, SchemaError
 from untemplate.message import JSON
 
-__all__ = ["Draft", "check", "draft_of", "subschemas"]
+__all__ = ["Draft", "check", "draft_of", "pointer_step", "subschemas"]
 
 _MOST_DEPTH = 200
 _MOST_SUBSCHEMAS = 50_000
@@ -69,8 +69,12 @@ def subschemas(schema: dict[str, JSON]) -> Iterator[tuple[str, JSON]]:
             for key, inner in found.items():
                 # `dependencies` holds schemas and lists of keys side by side.
                 if keyword != "dependencies" or not isinstance(inner, list):
-                    step = key.replace("~", "~0").replace("/", "~1")
-                    yield f"/{keyword}/{step}", inner
+                    yield f"/{keyword}/{pointer_step(key)}", inner
+
+
+def pointer_step(key: str) -> str:
+    """A key as one step of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -107,8 +111,11 @@ _MUST_BE: Mapping[str, tuple[str, Callable[[JSON], bool]]] = {
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), ("a number", _is_bound)),
     "multipleOf": ("a number above 0", _is_step),
     **dict.fromkeys(("$ref", "pattern", "format"), ("a string", lambda v: isinstance(v, str))),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), ("a list of schemas, not empty", bool)),
-    **dict.fromkeys(_LISTS, ("a list of schemas", lambda v: isinstance(v, list))),
+    **dict.fromkeys(
+        ("allOf", "anyOf", "oneOf"),
+        ("a list of schemas, not empty", lambda v: isinstance(v, list) and bool(v)),
+    ),
+    "prefixItems": ("a list of schemas", lambda v: isinstance(v, list)),
     **dict.fromkeys(_MAPS, ("an object", lambda v: isinstance(v, dict))),
     "enum": ("a list", lambda v: isinstance(v, list)),
     "uniqueItems": ("true or false", lambda v: isinstance(v, bool)),
@@ -140,9 +147,13 @@ def _check_one(schema: dict[str, JSON], pointer: str, origin: str) -> None:
     for keyword, (wanted, holds) in _MUST_BE.items():
         if keyword in schema and not holds(schema[keyword]):
             raise SchemaError(f"must be {wanted}", place=f"{origin} {pointer}/{keyword}")
-    if isinstance(schema.get("required"), list) and not _is_strings(schema["required"]):
+    # Beside the list that it is there was a draft in which it was true or false.
+    required = schema.get("required", False)
+    if not isinstance(required, bool) and not _is_strings(required):
         raise SchemaError("must be a list of strings", place=f"{origin} {pointer}/required")
     kinds = schema.get("type", [])
+    if "type" in schema and kinds == []:
+        raise SchemaError("must name a type", place=f"{origin} {pointer}/type")
     for kind in kinds if isinstance(kinds, list) else [kinds]:
         if kind not in _TYPES:
             known = ", ".join(_TYPES)

@@ -26,7 +26,7 @@ from untemplate.grammar.schema_regex import (
     parse,
 )
 
-__all__ = ["MOST_STEPS", "Expression", "pattern_formula"]
+__all__ = ["MOST_STEPS", "Expression", "pattern_formula", "pattern_problem"]
 
 MOST_STEPS = 20_000
 """Steps of the program of an expression, its repeats unrolled."""
@@ -53,6 +53,20 @@ def pattern_formula(atom: Pattern | Format) -> Formula | None:
         return expression_formula(parse(source))
     except Unsupported:
         return None
+
+
+@lru_cache(maxsize=1024)
+def pattern_problem(atom: Pattern | Format) -> str | None:
+    """Why a pattern or a format has no automaton; None: it has one, or asks nothing."""
+    if pattern_formula(atom) is not None:
+        return None
+    if isinstance(atom, Format):
+        return f"the format {atom.name} has no automaton"
+    try:
+        expression_formula(parse(atom.source))
+    except Unsupported as reason:
+        return f"the pattern has no automaton: {reason}"
+    raise AssertionError(atom)
 
 
 def expression_formula(tree: Regex) -> Formula:

@@ -21,6 +21,7 @@ from untemplate.engines.engine import Engine
 from untemplate.server.chat import ChatEndpoint
 from untemplate.server.edge import LOCAL_ORIGIN, Edge
 from untemplate.server.failures import HANDLERS, Refused
+from untemplate.server.keywords import CHECKED_HEADER
 from untemplate.server.runs import Runs
 from untemplate.server.served import Served
 from untemplate.server.settings import Settings
@@ -101,7 +102,7 @@ def create_app(
             allow_origin_regex=LOCAL_ORIGIN,
             allow_methods=["GET", "POST"],
             allow_headers=["*"],
-            expose_headers=["x-request-id"],
+            expose_headers=["x-request-id", CHECKED_HEADER],
         ),
     ]
     return Starlette(

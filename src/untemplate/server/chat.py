@@ -12,16 +12,18 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import assert_never
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from untemplate.errors import UntemplateError
+from untemplate.grammar.report import is_in_pairs, report_on
 from untemplate.message import Delta
 from untemplate.server.body import read_body, while_connected
 from untemplate.server.failures import Refused
+from untemplate.server.keywords import CHECKED_HEADER, told_in_header
 from untemplate.server.points import Points
 from untemplate.server.runs import Run, Runs
 from untemplate.server.served import Served
@@ -61,15 +63,21 @@ class ChatEndpoint:
         else:
             request = await asyncio.to_thread(decode_request, body)
         self._check_model(request)
+        headers = await self._report(request)
         answer_id = secrets.token_hex(12)
         writer = AnswerWriter(
             f"chatcmpl-{answer_id}", model=self._served.model, created=int(time.time())
         )
+
+        async def respond(body: bytes) -> None:
+            answer = Response(body, headers=headers, media_type="application/json")
+            await answer(scope, receive, send)
+
         with self._runs.start(self._work(request, answer_id)) as run:
             if request.stream:
-                answer = self._stream(request, writer, run, send)
+                answer = self._stream(request, writer, run, send, headers)
             else:
-                answer = self._complete(writer, run, scope, receive, send)
+                answer = self._complete(writer, run, respond)
             await while_connected(receive, answer)
 
     def _check_model(self, request: ChatRequest) -> None:
@@ -83,13 +91,29 @@ class ChatEndpoint:
                 )
             )
 
+    async def _report(self, request: ChatRequest) -> dict[str, str]:
+        """A header that names the keywords of the request's schemas that no mask enforces."""
+        if not request.tools and request.response_schema is None:
+            return {}
+        report = await asyncio.to_thread(
+            report_on,
+            request.tools,
+            request.response_schema,
+            open_objects=False,
+            in_pairs=is_in_pairs(self._served.template.dialect),
+        )
+        return {CHECKED_HEADER: told_in_header(report.checked)} if report.checked else {}
+
     def _work(
         self, request: ChatRequest, nonce: str
     ) -> Callable[[Callable[[], bool]], Iterator[News]]:
         return lambda should_stop: work(self._served, self._points, request, nonce, should_stop)
 
     async def _complete(
-        self, writer: AnswerWriter, run: Run[News], scope: Scope, receive: Receive, send: Send
+        self,
+        writer: AnswerWriter,
+        run: Run[News],
+        respond: Callable[[bytes], Awaitable[None]],
     ) -> None:
         before: list[Delta] = []
         while True:
@@ -99,17 +123,24 @@ class ChatEndpoint:
                 elif isinstance(news, Ended):
                     _check_ended(news)
                     body = writer.completion(news.message, news.usage, before, news.notes)
-                    await Response(body, media_type="application/json")(scope, receive, send)
+                    await respond(body)
                     return
 
     async def _stream(
-        self, request: ChatRequest, writer: AnswerWriter, run: Run[News], send: Send
+        self,
+        request: ChatRequest,
+        writer: AnswerWriter,
+        run: Run[News],
+        send: Send,
+        headers: Mapping[str, str],
     ) -> None:
         async def write(data: bytes, *, more: bool = True) -> None:
             await send({"type": "http.response.body", "body": data, "more_body": more})
 
         came = await run.take(timeout_s=self._settings.ping_s)
-        await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+        told = [(name.encode(), value.encode()) for name, value in headers.items()]
+        start = {"status": 200, "headers": [*_STREAM_HEADERS, *told]}
+        await send({"type": "http.response.start", **start})
         await write(sse.event(writer.first()))
         try:
             while True:

@@ -23,6 +23,7 @@ from untemplate.budget.ranking import Rank, rank
 from untemplate.dialect import Dialect, Prompt, loads
 from untemplate.errors import DialectError, RequestError, TemplateError
 from untemplate.grammar import GrammarOptions, build_grammar
+from untemplate.grammar.report import refuse_inexact
 from untemplate.inference import Analysis, Cache, analyse, prove
 from untemplate.message import JSON, Continue, Tool, ToolChoice
 from untemplate.reader import OnArgument
@@ -168,7 +169,8 @@ class ChatTemplate:
             RequestError: messages, tools or the choice are wrong, or an answer by a schema can't
                 be told from a call.
             TemplateError: the template refuses the conversation.
-            SchemaError: the response's schema, or the parameters of a tool, are not valid.
+            SchemaError: the response's schema, or the parameters of a tool, are not valid, or a
+                tool that is strict has a keyword that can't be enforced exactly.
         """
         messages = _checked(messages)
         tool_choice = tool_choice or ToolChoice("auto" if tools else "none")
@@ -213,6 +215,7 @@ class ChatTemplate:
             options=options,
             response_schema=response_schema,
         )
+        refuse_inexact(grammar.report(), grammar.tools)
         return Turn(
             text,
             grammar,

@@ -39,6 +39,7 @@ from untemplate.reader import (
 )
 from untemplate.reader.events import TextKind
 from untemplate.template.marking import MarkedPrompt
+from untemplate.turn.checked import broken_keywords
 from untemplate.turn.continuation import written_ids
 from untemplate.turn.limits import end_of_reasoning, forced
 from untemplate.turn.point import ResumePoint
@@ -175,7 +176,9 @@ class Turn:
         calls = tuple(
             mark_defaults(c, tools[c.name]) if c.name in tools else c for c in message.tool_calls
         )
-        return message if calls == message.tool_calls else replace(message, tool_calls=calls)
+        message = message if calls == message.tool_calls else replace(message, tool_calls=calls)
+        broken = tuple(broken_keywords(message, self.grammar))
+        return replace(message, diagnostics=message.diagnostics + broken) if broken else message
 
     def finish_events(self) -> list[Event]:
         """Events of `finish`: what had been held back, and the ends of what was open."""

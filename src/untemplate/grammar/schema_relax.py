@@ -1,6 +1,7 @@
 """Leaves out of a formula what no machine can enforce while the value is written.
 
-    relax(All((Length(1, 5), Format("regex"))))   -> Length(1, 5)
+    relax(All((Length(1, 5), Format("regex"))), known)   -> Length(1, 5)
+    why_unknown(Format("regex"))                         -> "the format regex has no automaton"
 
 The result is never narrower. What is left out is checked by validation afterwards, and the report
 of the grammar names it. Patterns and formats become formulas over expressions on the way.
@@ -8,11 +9,13 @@ of the grammar names it. Patterns and formats become formulas over expressions o
 
 from collections.abc import Callable
 
+from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import (
     Contains,
     Format,
     Items,
     Keys,
+    Multiple,
     Pattern,
     Properties,
     Schema,
@@ -31,11 +34,28 @@ from untemplate.grammar.schema_formula import (
     neg,
     one,
 )
-from untemplate.grammar.schema_patterns import pattern_formula
+from untemplate.grammar.schema_patterns import pattern_formula, pattern_problem
 
-__all__ = ["children_of", "is_known_leaf", "relax"]
+__all__ = ["Known", "relax", "why_unknown"]
 
 IsKnown = Callable[[Schema], bool]
+
+
+class Known:
+    """Whether everything that a subschema asks is enforced while it is written."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._known: dict[Schema, bool] = {}
+
+    def __call__(self, schema: Schema) -> bool:
+        if isinstance(schema, bool):
+            return True
+        if schema not in self._known:
+            self._known[schema] = True  # inside itself it adds nothing
+            found = {leaf for part in self._schemas.typed(schema).parts for leaf in leaves(part)}
+            self._known[schema] = all(_is_known(leaf, self) for leaf in found)
+        return self._known[schema]
 
 
 def relax(formula: Formula, is_known: IsKnown) -> Formula:
@@ -73,30 +93,35 @@ def _relaxed(formula: Formula, positive: bool, is_known: IsKnown) -> Formula:
                 return Properties(named, known, True)
             return formula if positive or _is_known(formula, is_known) else False
         case _:
-            if is_known_leaf(formula) and (positive or _is_known(formula, is_known)):
+            if why_unknown(formula) is None and (positive or _is_known(formula, is_known)):
                 return formula
             return positive
 
 
 def _is_known(leaf: Formula, is_known: IsKnown) -> bool:
-    return is_known_leaf(leaf) and all(map(is_known, children_of(leaf)))
+    return why_unknown(leaf) is None and all(map(is_known, _children_of(leaf)))
 
 
-def is_known_leaf(leaf: object) -> bool:
-    """Whether a machine knows an atom, its subschemas aside."""
+def why_unknown(leaf: object) -> str | None:
+    """Why no machine knows an atom, its subschemas aside; None: one does."""
     match leaf:
-        case Unchecked() | Unique():
+        case Unchecked(keyword):
+            return f"{keyword} is too large here"
+        case Unique():
             # Unique items are kept by masks, so only where they have to be.
-            return False
+            return "items may be compared only where they must differ"
         case Pattern() | Format():
-            return pattern_formula(leaf) is not None
+            return pattern_problem(leaf)
+        case Multiple():
+            return None if leaf.is_followed else "it has too many remainders"
         case Properties(_, patterns, _):
-            return all(pattern_formula(Pattern(p)) is not None for p, _ in patterns)
+            problems = (pattern_problem(Pattern(p)) for p, _ in patterns)
+            return next((p for p in problems if p is not None), None)
         case _:
-            return True
+            return None
 
 
-def children_of(leaf: object) -> tuple[Schema, ...]:
+def _children_of(leaf: object) -> tuple[Schema, ...]:
     """The subschemas of an atom."""
     match leaf:
         case Properties(named, patterns, rest):

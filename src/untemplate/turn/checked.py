@@ -1,0 +1,74 @@
+"""What a mask could not enforce, held against what was written.
+
+Keywords that the grammar's report calls `checked` (a back-reference in a pattern, say) are enforced
+by validation. It is done once, when the turn has ended, and only where there are such keywords;
+what breaks them is returned as it is, with a diagnostic.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, cast
+
+from untemplate.grammar import Grammar
+from untemplate.message import JSON, Diagnostic, Message
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+__all__ = ["broken_keywords"]
+
+
+class _Validator(Protocol):
+    def iter_errors(self, instance: object) -> "Iterator[jsonschema_rs.ValidationError]": ...
+
+
+def broken_keywords(message: Message, grammar: Grammar) -> Iterator[Diagnostic]:
+    """One diagnostic for each complete call, or answer, that is not as its schema says."""
+    if not message.tool_calls and grammar.response_schema is None:
+        return
+    checked = {keyword.origin for keyword in grammar.report().checked}
+    if not checked:
+        return
+    schemas = {tool.name: tool.parameters for tool in grammar.tools}
+    for call in message.tool_calls:
+        if call.state != "complete" or f"tool {call.name}" not in checked:
+            continue
+        if problem := _problem(schemas[call.name], call.arguments + call.closing):
+            yield Diagnostic("against_schema", call.span, f"{call.name}: {problem}")
+    if message.tool_calls or message.end == "cut" or "response_schema" not in checked:
+        return
+    if problem := _problem(grammar.response_schema, message.content):
+        span = (0, len(message.raw.encode("utf-8", "replace")))
+        yield Diagnostic("against_schema", span, problem)
+
+
+def _problem(schema: JSON, text: str) -> str | None:
+    """The first rule that a value breaks, and where; None where it breaks none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None  # told by other diagnostics
+    validator = _validator(json.dumps(schema))
+    error = None if validator is None else next(iter(validator.iter_errors(value)), None)
+    if error is None:
+        return None
+    place = "".join(f"/{step}" for step in error.instance_path)
+    return f"{place or 'the value'} is not as {error.kind.name} says"
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> "_Validator | None":
+    import jsonschema_rs  # noqa: PLC0415  only turns with such keywords need it
+
+    try:
+        found = jsonschema_rs.validator_for(
+            json.loads(schema), validate_formats=True, retriever=_refuse
+        )
+    except (ValueError, TypeError, jsonschema_rs.ReferencingError):
+        return None  # it knows less of schemas than the grammar
+    return cast("_Validator", found)
+
+
+def _refuse(uri: str) -> JSON:
+    raise ValueError(f"nothing is fetched: {uri}")
