@@ -342,7 +342,7 @@ class Schemas:
         if self.open_objects or typed.object is False:
             return typed
         keys = self._listed(place, set())
-        schema = self._at(place)
+        schema = self.at(place)
         lists_none = isinstance(schema, dict) and schema.get("properties") == {}
         if keys is None or not (keys or lists_none):
             return typed
