@@ -15,7 +15,7 @@ from untemplate.constrain.table import Limits
 from untemplate.grammar import Grammar
 from untemplate.vocabulary import Vocabulary
 
-__all__ = ["CacheStatistics", "compilations", "compile_grammar"]
+__all__ = ["CacheStatistics", "Compilations", "compilations", "compile_grammar"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class CacheStatistics:
     misses: int
 
 
-class _Cache:
+class Compilations:
     """Compiled grammars, the one used longest ago dropped first."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
@@ -76,7 +76,7 @@ class _Cache:
             )
 
 
-_CACHE = _Cache(64, 256 << 20)
+_CACHE = Compilations(64, 256 << 20)
 
 
 def compile_grammar(

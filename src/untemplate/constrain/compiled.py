@@ -27,7 +27,7 @@ from untemplate.vocabulary import Vocabulary
 
 __all__ = ["CompiledGrammar"]
 
-STATE_BYTES = 2_000
+STATE_BYTES = 3_500
 PLACE_BYTES = 1_000
 """Of a state with its entries and stacks, and of a place with its steps."""
 
