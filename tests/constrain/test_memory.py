@@ -105,6 +105,19 @@ def test_a_turn_goes_on_when_its_places_were_dropped():
 
 
 def test_a_bound_that_is_passed_names_the_tool():
-    grammar = build_grammar(HERMES, TOOLS, ToolChoice("required"))
-    with pytest.raises(LimitError, match="states"):
-        run(CompiledGrammar(grammar, SMALL, Limits(states=30)), 50, random.Random(3), choose_any)
+    grammar = build_grammar(HERMES, TOOLS, ToolChoice("required", "pay"))
+    with pytest.raises(LimitError, match="tool pay: needs more than 120 states"):
+        run(CompiledGrammar(grammar, SMALL, Limits(states=120)), 50, random.Random(3), choose_any)
+
+
+def test_what_takes_too_long_can_be_stopped():
+    grammar = build_grammar(HERMES, TOOLS, ToolChoice("required", "pay"))
+    asked = []
+
+    def should_stop() -> bool:
+        asked.append(1)
+        return len(asked) > 130
+
+    limits = Limits(should_stop=should_stop)
+    with pytest.raises(LimitError, match="tool pay: was stopped after"):
+        run(CompiledGrammar(grammar, SMALL, limits), 50, random.Random(3), choose_any)

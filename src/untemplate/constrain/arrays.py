@@ -240,6 +240,10 @@ class Array(State):
     space: bool = True
 
     @property
+    def origin(self) -> str:
+        return self.machine.values.schemas.origin
+
+    @property
     def remembers(self) -> bool:
         return self.machine.is_unique
 

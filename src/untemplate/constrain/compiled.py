@@ -7,6 +7,9 @@ Compiling itself only sets up the start; states and masks are found when a turn 
 under a lock. What was found before at a place is read from there without one.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +24,7 @@ from untemplate.constrain.sources import Sources
 from untemplate.constrain.table import GROWTH, Limits, Table
 from untemplate.constrain.trie import token_trie
 from untemplate.constrain.turn import TurnMachine
-from untemplate.errors import VocabularyError
+from untemplate.errors import LimitError, VocabularyError
 from untemplate.grammar import Grammar
 from untemplate.vocabulary import Vocabulary
 
@@ -97,9 +100,24 @@ class CompiledGrammar:
         with GROWTH:
             return self._places.at(at, is_finished=is_finished)
 
+    @contextmanager
+    def _growing(self, at: Configuration) -> Iterator[None]:
+        """Under the lock; a bound that is passed names the tool."""
+        with GROWTH:
+            try:
+                yield
+            except LimitError as error:
+                if error.place:
+                    raise
+                place = self._table.origin(at.number, at.ctx)
+                if not place:
+                    place = ", ".join(tool.name for tool in self.grammar.tools)
+                    place = f"tools {place}" if place else "response_schema"
+                raise LimitError(error.message, place=place) from error
+
     def mask(self, place: Place, remaining: int | None) -> NDArray[np.int32]:
         """The mask of a place, not to be changed."""
-        with GROWTH:
+        with self._growing(place.configuration):
             row = place.row
             if row is None:
                 number, ctx, _ = place.configuration
@@ -140,8 +158,8 @@ class CompiledGrammar:
             return place.steps[token_id]
         except KeyError:
             pass
-        with GROWTH:
-            at = place.configuration
+        at = place.configuration
+        with self._growing(at):
             found = self._step(at.number, at.ctx, token_id)
             after: Configuration | None = None
             if found[0]:
@@ -212,14 +230,14 @@ class CompiledGrammar:
     def min_tokens(self, place: Place) -> int:
         """Tokens to the nearest proper end, the end token among them."""
         number, ctx, _ = place.configuration
-        with GROWTH:
+        with self._growing(place.configuration):
             return self._distance.tokens(number, ctx)
 
     def forced(self, place: Place) -> Forced:
         """Tokens that must follow, as the vocabulary itself would write them."""
         if self.vocabulary.encode is None:
             return ()
-        with GROWTH:
+        with self._growing(place.configuration):
             if place.forced is None:
                 place.forced = tuple(self._forced(place))
             return place.forced

@@ -383,6 +383,10 @@ class Object(State):
     space: bool = True
 
     @property
+    def origin(self) -> str:
+        return self.machine.values.schemas.origin
+
+    @property
     def remembers(self) -> bool:
         return self.machine.takes_others
 

@@ -78,6 +78,11 @@ class State:
         return None
 
     @property
+    def origin(self) -> str:
+        """The tool whose schema this is about, where a state knows it; for errors."""
+        return ""
+
+    @property
     def remembers(self) -> bool:
         """Whether what is written here must not be written again; see `memory`."""
         return False

@@ -15,7 +15,7 @@ All that grows does so under one lock; what exists never changes.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,7 @@ COUNT_MASK = (1 << COUNT_BITS) - 1
 class Limits:
     """Bounds of one compiled grammar."""
 
-    __slots__ = ("mask_bytes", "places", "stacks", "states")
+    __slots__ = ("mask_bytes", "places", "should_stop", "stacks", "states")
 
     def __init__(
         self,
@@ -62,12 +62,15 @@ class Limits:
         stacks: int = 1_000_000,
         places: int = 100_000,
         mask_bytes: int = 64 << 20,
+        should_stop: Callable[[], bool] | None = None,
     ) -> None:
         self.states = states
         self.stacks = stacks
         self.places = places
         self.mask_bytes = mask_bytes
         """Places and masks are dropped when there are more, and found again when they are met."""
+        self.should_stop = should_stop
+        """Asked for every new state; once it says yes, what goes on is given up."""
 
 
 class Table:
@@ -127,6 +130,8 @@ class Table:
         number = len(self.states)
         if number > self._limits.states:
             raise LimitError(f"needs more than {self._limits.states} states")
+        if self._limits.should_stop is not None and self._limits.should_stop():
+            raise LimitError(f"was stopped after {number} states")
         if number >= len(self.is_flat):
             self._grow()
         self._ids[state] = number
@@ -398,6 +403,17 @@ class Table:
             elif entry not in found or (byte in preferred and found[entry] not in preferred):
                 found[entry] = byte
         return sorted([*found.values(), *rest])
+
+    def origin(self, number: int, ctx: int) -> str:
+        """The tool whose schema a configuration is inside of, as far as its states know."""
+        stack = ctx >> COUNT_BITS
+        while True:
+            state = self.states[number]
+            if state is not None and state.origin:
+                return state.origin
+            if not stack:
+                return ""
+            number, stack = self.frames[stack], self.parents[stack]
 
     def is_remembering(self, number: int, ctx: int) -> bool:
         """Whether the state or some frame remembers what was written."""

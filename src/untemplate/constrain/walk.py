@@ -191,17 +191,23 @@ class _Walk:
         return True
 
     def enter(
-        self, node: int, number: int, ctx: int, apart: Sequence[tuple[int, int]] = ()
+        self,
+        node: int,
+        number: int,
+        ctx: int,
+        apart: Sequence[tuple[int, int]] = (),
+        *,
+        is_made: bool = True,
     ) -> bool:
         """Takes the tokens behind a node in a state that has fragments; False: it does not hold.
 
-        `apart`: ranges of tokens that are no matter.
+        `apart`: ranges of tokens that are no matter. `is_made`: whether it is made if need be.
         """
         assert self._fragments is not None
         state = self._table.states[number]
         assert state is not None
         count = ctx & COUNT_MASK
-        fragment = self._fragments.get(state, node, is_counted=bool(count))
+        fragment = self._fragments.get(state, node, is_counted=bool(count), is_made=is_made)
         if fragment is None or (count and count <= fragment.used):
             return False
         row, gone = fragment.row, None
@@ -432,7 +438,9 @@ class _Walk:
         for number in numbers:
             if table.is_shared[number] and self._fragments is not None:
                 for n in np.flatnonzero(states == number).tolist():
-                    keep[n] = not self._is_entered(int(nodes[n]), number, int(at[n]))
+                    # There may be hundreds of such nodes: making a fragment of each takes too long.
+                    at_node = int(nodes[n]), number, int(at[n])
+                    keep[n] = not (self._is_full and self.enter(*at_node, is_made=False))
             loop = self._tokens.loop(table.leaving[number] or b"")
             here = np.flatnonzero((states == number) & keep)
             here = here[loop.clean[nodes[here]]]
