@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from untemplate.reader.utf8 import UTF8, UTF8_BEGUN, Data
 
-__all__ = ["ESCAPE", "Plain", "quoted_plain", "text_plain"]
+__all__ = ["ESCAPE", "Plain", "quoted_plain", "text_plain", "twice_quoted_plain"]
 
 Matcher = Callable[[Data], re.Match[bytes] | None]
 
@@ -67,6 +67,22 @@ def _escaped_quote(found: re.Match[str]) -> str:
 
 
 _QUOTE = re.compile(r'\\.|"')
+
+
+@lru_cache(maxsize=1)
+def twice_quoted_plain() -> Plain:
+    r"""The text of a JSON string that stands, with its escapes, in another one: `\\n` for `\n`."""
+    inner = rb'\\\\(?:[bfnrt/]|\\[\\"]|u(?:[0-9a-cA-CefEF]%s{3}|[dD][0-7]%s{2}))' % (_HEX, _HEX)
+    items = rb"[ !#-\[\]-~]++|%s|%s" % (inner, UTF8)
+    begun = rb"\\(?:\\(?:\\|u%s{0,3}+)?+)?+" % _HEX
+    return _plain(items, rb"(?:%s|%s)?+" % (begun, UTF8_BEGUN), _unescaped_once)
+
+
+def _unescaped_once(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text) if "\\" in text else text
+
+
+_ESCAPED = re.compile(r"\\(.)")
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from typing import cast
 
 from untemplate.reader.escapes import escape
 from untemplate.reader.json_text import JsonFrame
-from untemplate.reader.plain import Plain
+from untemplate.reader.plain import Plain, quoted_plain, twice_quoted_plain
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import Data, whole_characters
 
@@ -119,7 +119,8 @@ class QuotedFrame:
 
     @property
     def plain(self) -> Plain | None:
-        return None
+        in_string = self.bad is None and not self._left and self._inner.plain is quoted_plain(0x22)
+        return twice_quoted_plain() if in_string else None
 
     def settle(self, data: Data, at: int, sink: Sink) -> None:
         """Nothing waits for what follows a closer."""
