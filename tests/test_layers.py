@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "testing": ALL,
 }
 
-EXTRAS = ["tokenizers", "starlette", "uvicorn", "msgspec", "pydantic", "httpx2", "mcp", "numba"]
+EXTRAS = ["tokenizers", "starlette", "uvicorn", "msgspec", "pydantic", "httpx2", "mcp"]
 EXTRAS += ["opentelemetry", "xllamacpp", "llama_cpp", "anyio"]
 
 

@@ -255,7 +255,7 @@ def test_parse_needs_no_extra(tools):
     code = (
         "import sys\n"
         "for name in ('msgspec', 'starlette', 'anyio', 'uvicorn', 'tokenizers', 'xllamacpp',"
-        " 'pydantic', 'httpx2', 'numba'):\n"
+        " 'pydantic', 'httpx2'):\n"
         "    sys.modules[name] = None\n"
         "from untemplate.cli import main\n"
         f"main(['parse', '--template', {template(HERMES)!r}, '--tools', {tools!r}])"
