@@ -202,6 +202,14 @@ class CallFrame:
     def _read_envelope(
         self, envelope: EnvelopeFrame, data: Data, at: int, tape: Tape, *, final: bool
     ) -> int:
+        if envelope.lacks_end and self.plan.closing:
+            verdict = stands(self.plan.closing[0], data, past_space(data, at))
+            if verdict == YES:
+                tape.note("missing_close", "an object around the call is not closed", at, at)
+                self._end_arguments()
+                return at
+            if verdict == MORE and not final:
+                return at
         at = envelope.step(data, at, tape, final=final)
         self.arguments = envelope.arguments
         self.name = envelope.name or ""
@@ -361,8 +369,8 @@ class CallFrame:
                 self._begin_arguments(data, first, tape)
             if self.arguments is None:
                 return at
-            if self.plan.group is None:  # space is of no notation, so it is not of the arguments
-                tape.part("space", first)
+            if not isinstance(self.arguments, GroupFrame):
+                tape.part("space", first)  # of no notation, so not of the arguments
                 at = first
             if self.wants_commit:  # it is a call whatever its arguments turn out to be
                 return at
@@ -399,7 +407,11 @@ class CallFrame:
     def _begin_arguments(self, data: Data, at: int, tape: Tape) -> None:
         plan, byte = self.plan, data[at]
         tool = self._tools.get(self.name)
-        if plan.group is not None:
+        if plan.group is not None and byte == 0x7B and not plan.group.may_begin(b"{"):
+            message = "arguments as a JSON object were read as such"
+            tape.note("unknown_form", message, at, at + 1)
+            self.arguments = JsonFrame(members=True)
+        elif plan.group is not None:
             schema: JSON = tool.parameters if tool else None
             self.arguments = GroupFrame(plan.group, schema, schema, is_arguments=True)
         elif byte == 0x7B:

@@ -87,6 +87,12 @@ class EnvelopeFrame:
         whole = isinstance(self.arguments, JsonFrame)
         return self.arguments is not None and (whole or self.arguments.is_done)
 
+    @property
+    def lacks_end(self) -> bool:
+        """Whether name and arguments are there, but not the ends of the objects around them."""
+        whole = self.name is not None and self.arguments is not None and self.arguments.is_done
+        return whole and self._state == _AFTER and not self.is_done
+
     def step(self, data: Data, at: int, sink: CallSink, *, final: bool) -> int:
         """Reads one thing: structure, a key, a value, or a piece of the arguments."""
         if self._sub is None and not self.is_in_arguments:

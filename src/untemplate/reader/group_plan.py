@@ -106,6 +106,11 @@ class GroupPlan:
         """What begins an argument and can't be taken for text; none: nothing does."""
         return self.open if is_distinctive(self.open.decode()) else b""
 
+    def may_begin(self, mark: bytes) -> bool:
+        """Whether the group itself begins with this."""
+        first = self.head or self.open
+        return first.startswith(mark) or mark.startswith(first or b"\0")
+
     def inner(self, encoding: Encoding, closer: bytes) -> "GroupPlan | None":
         """The plan of a value in a notation, in front of this closer; None if it is in none."""
         key = (encoding.name if isinstance(encoding, Notation) else str(id(encoding)), closer)

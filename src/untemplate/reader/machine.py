@@ -19,10 +19,12 @@ from untemplate.reader.call import CallFrame
 from untemplate.reader.chain import listed
 from untemplate.reader.damage import Damage
 from untemplate.reader.events import Event
+from untemplate.reader.follow import MORE, YES
 from untemplate.reader.match import Found, Match
 from untemplate.reader.plain import Plain
 from untemplate.reader.plan import AfterPlan, Plans, TextPlan
 from untemplate.reader.sink import Note
+from untemplate.reader.strays import find_stray
 from untemplate.reader.tape import Tape
 from untemplate.reader.text import TextFrame
 from untemplate.reader.utf8 import Data, past_space, pointer_token
@@ -284,18 +286,16 @@ class Machine:
             return at
         first = past_space(data, at)
         waits = first == len(data)
-        strays = self._plans.strays if self._origin == "after" else ()
-        for mark in strays:
-            rest = bytes(data[first : first + len(mark)])
-            if rest == mark and not (waits and not final):
+        if self._origin == "after":
+            plans = self._plans
+            stray, verdict = find_stray(data, first, plans.strays, plans.stop_marks, final=final)
+            if verdict == YES:
                 self.tape.part("space", first)
-                self.tape.note(
-                    "stray_marker", "a marker has no place here", first, first + len(mark)
-                )
-                self.tape.part("marker", first + len(mark))
+                self.tape.note("stray_marker", "a marker has no place here", first, stray)
+                self.tape.part("marker", stray)
                 self.place = "after"
-                return first + len(mark)
-            waits = waits or mark.startswith(rest)
+                return stray
+            waits = waits or verdict == MORE
         if waits and not final:
             self.place, self._waits = self._origin, True
             return at
@@ -352,8 +352,7 @@ class Machine:
         assert isinstance(content, TextPlan)
         ways = [w for w in content.ways if w.call and not w.is_bare]
         openings = [m for w in ways for m in w.elements[:1] if isinstance(m, bytes)]
-        stops = [m for w in self._plans.stops for m in w.elements if isinstance(m, bytes)]
-        return Damage(call.plan, note, self.tape.base + at, openings, stops)
+        return Damage(call.plan, note, self.tape.base + at, openings, self._plans.stop_marks)
 
     def _commit(self, call: CallFrame, data: Data, at: int) -> int:
         """It is a call, and is told from here on; under `none` it is text all the same."""
@@ -378,7 +377,9 @@ class Machine:
         """What is not right about the call itself."""
         notes: list[Note] = []
         name, choice, number = call.name, self._choice, self.tape.record.calls_begun
-        if call.found.way.is_bare and not call.found.way.is_own:
+        if call.found.way.json:
+            notes.append(Note("unknown_form", "JSON stands where the format has no place for it"))
+        elif call.found.way.is_bare and not call.found.way.is_own:
             notes.append(Note("bare_call", "a call without its markers was read as a call"))
         elif call.found.skipped or not call.found.way.is_own:
             notes.append(Note("missing_marker", "markers that lead to the call are missing"))

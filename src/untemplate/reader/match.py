@@ -230,5 +230,6 @@ def _rank(found: Found) -> tuple[bool | int, ...]:
     is_end = way.target in ("end", ENDED)
     # Without a marker, a name where one has to be tells more than a bracket.
     is_vague = words != way.is_bare
-    kind = (is_nothing, found.skipped, way.is_bare, not way.is_own, is_end, is_vague)
-    return *kind, -found.end, -found.marker_end
+    is_slip = not way.is_own and way.json != "wrapped"
+    kind = (is_nothing, found.skipped, way.is_bare, is_slip)
+    return *kind, -found.end, is_end, is_vague, -found.marker_end

@@ -15,11 +15,13 @@ from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader.events import TextKind
 from untemplate.reader.group_plan import Ends, GroupPlan, group_plan
 from untemplate.reader.marks import MarkSet
-from untemplate.reader.slips import bare_plan, entries, slips, without_special
+from untemplate.reader.slips import bare_plan, entries, foreign, slips, without_special
+from untemplate.reader.strays import strays_of
 from untemplate.reader.ways import (
     ARGUMENTS,
     END_RULE,
     ENDED,
+    FENCE,
     Arguments,
     CallPlan,
     Step,
@@ -27,9 +29,7 @@ from untemplate.reader.ways import (
     Word,
 )
 
-__all__ = ["FENCE", "AfterPlan", "Plans", "TextPlan", "plan_of"]
-
-FENCE = b"```"
+__all__ = ["AfterPlan", "Plans", "TextPlan", "plan_of"]
 
 _WEAK = 3
 
@@ -43,8 +43,10 @@ class TextPlan:
     ways: tuple[Way, ...]
     begins: Mapping[bytes, tuple[tuple[int, int], ...]]
     """Mark to (way, number of the mark in it)."""
+    strays: Mapping[bytes, bytes]
+    """Marks of the family that begin no way, with the white space behind them."""
     marks: MarkSet
-    """At which a way may begin."""
+    """All of both."""
     leads: bytes
     """White space that ways take off before their marks, and at most how much."""
     lead_size: int
@@ -86,6 +88,10 @@ class Plans:
     calls_max: int | None
     """Most calls that the family writes in one turn."""
 
+    @property
+    def stop_marks(self) -> tuple[bytes, ...]:
+        return tuple(m for w in self.stops for m in w.elements if isinstance(m, bytes))
+
 
 def plan_of(grammar: Grammar, calls_max: int | None = None) -> Plans:
     """The tables of a grammar without limits on calls; `calls_max`: the limit it has."""
@@ -100,6 +106,7 @@ class _Planner:
         self._calls_max = calls_max
         self._dialect: Dialect = grammar.dialect
         self._calls: dict[str, CallPlan] = {}
+        self._strays = strays_of(self._dialect)
         self._stops = tuple(
             Way(_encoded(marks(s)), ENDED, _lead(s), needs_lead=_is_common(s))
             for s in self._dialect.stops
@@ -129,7 +136,7 @@ class _Planner:
             (n, t) for n, t in openings if not n.strip() and isinstance(rules.get(t), TextPlan)
         ]
         ways = [w for n, t in openings if (w := self._way(n, t)).elements or w.call]
-        ways += [s for w in ways for s in slips(w)]
+        ways += [s for w in ways for s in (*slips(w), *foreign(w))]
         content = self._fallback(rules, ways)
         rules.setdefault(content.rule, content)
         skip, default = min(texts, key=lambda text: len(text[0]), default=("", ""))
@@ -140,7 +147,7 @@ class _Planner:
             default_skip=skip.encode(),
             stops=self._stops,
             content=content.rule,
-            strays=self._strays(),
+            strays=tuple(sorted(self._strays, key=len, reverse=True)),
             calls_max=self._calls_max,
         )
 
@@ -195,9 +202,10 @@ class _Planner:
         ways = [self._way(n, t, in_section=in_section) for n, t in options]
         known = {w.elements[:1] for w in ways if w.call}
         if self._calls:
-            plan = bare_plan(next(reversed(self._calls.values())))
-            for elements in ((), (b",",), (b";",)):
+            call = next(reversed(self._calls.values()))
+            for elements, closing in (((), ()), ((b",",), (b"]", FENCE)), ((b";",), ())):
                 if elements not in known:
+                    plan = bare_plan(call, closing)
                     way = Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
                     ways.append(way)
         for way in [w for w in ways if w.target == END_RULE and w.elements]:
@@ -206,7 +214,7 @@ class _Planner:
                 ways.append(replace(way, elements=left, is_own=False))
         text = [w.target for w in ways if not w.elements and not w.call and w.target != END_RULE]
         ways = [w for w in ways if w.elements or w.call]
-        ways += [s for w in ways for s in slips(w)]
+        ways += [s for w in ways for s in (*slips(w), *foreign(w))]
         return AfterPlan(tuple((w, n) for w in ways for n in entries(w)), "".join(text[:1]))
 
     # --------------------------------------------------------------------------------------- text
@@ -249,18 +257,19 @@ class _Planner:
         line_starts: set[bytes] = set()
         if kind == "content":
             for mark, way in self._bare_ways(ways):
-                if not way.is_own:
+                if way.is_bare and not way.is_own:
                     line_starts.add(mark)
                 begins.setdefault(mark, []).append((len(ways), 0))
                 ways.append(way)
-        found = MarkSet(begins)
+        strays = {m: space for m, space in self._strays.items() if m not in begins}
         leads = bytes(sorted({b for w in ways for b in w.lead}))
         return TextPlan(
             rule=rule,
             kind=kind,
             ways=tuple(ways),
             begins={m: tuple(dict.fromkeys(w)) for m, w in begins.items()},
-            marks=found,
+            strays=strays,
+            marks=MarkSet((*begins, *strays)),
             leads=leads,
             lead_size=max((len(w.lead) for w in ways), default=0),
             line_starts=frozenset(line_starts),
@@ -287,6 +296,9 @@ class _Planner:
                 continue
             plan = bare_plan(call, closing)
             yield mark, Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
+        for way in ways:
+            for other in foreign(way):
+                yield _mark(other, 0), other
         # Some servers drop special tokens: what is left of a way may still tell a call.
         for way in [w for w in ways if w.call and not w.is_bare]:
             left = without_special(way.elements)
@@ -294,16 +306,6 @@ class _Planner:
             is_known = any(way.elements[n:] == left for n in entries(way))
             if names and not is_known and isinstance(left[0], bytes):
                 yield left[0], replace(way, elements=left, is_bare=True, is_own=False)
-
-    def _strays(self) -> tuple[bytes, ...]:
-        """Marks that stand alone and can't be taken for anything else."""
-        dialect = self._dialect
-        literals = [e.literal for e in dialect.edges]
-        for block in dialect.blocks.values():
-            if isinstance(block, CallBlock):
-                literals += [p for p in block.pattern if not isinstance(p, Hole)]
-        found = {m for t in literals for m in marks(t) if is_distinctive(m)}
-        return tuple(sorted(_encoded(found), key=len, reverse=True))
 
     # -------------------------------------------------------------------------------------- calls
 

@@ -5,19 +5,21 @@ r"""Ways that no dialect has, and that models take all the same.
 <|section|><|call|>f:0<|args|>{...}               a plain word before the name is missing
 <|section|><|call|>functions.f{...}               what stands behind the name is missing
 {"name": "f", "arguments": {...}}                 everything is missing, and it is JSON
+<|section|>[{"name": "f", "arguments": {...}}]    it is JSON behind the family's first marks
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import dropwhile, takewhile
+from typing import Literal
 
 from untemplate.dialect import Hole
 from untemplate.grammar.envelope import Envelope
 from untemplate.grammar.marks import is_distinctive
-from untemplate.reader.ways import ARGUMENTS, CallPlan, Element, Way, Word
+from untemplate.reader.ways import ARGUMENTS, FENCE, CallPlan, Element, Way, Word
 
-__all__ = ["bare_plan", "entries", "slips", "without_special"]
+__all__ = ["bare_plan", "entries", "foreign", "slips", "without_special"]
 
 Elements = tuple[Element, ...]
 
@@ -64,6 +66,22 @@ def slips(way: Way) -> Iterator[Way]:
             step = way.step - (len(elements) - name - 1)
             shorter = (*elements[:name], Word(Hole.NAME, ends))
             yield replace(way, elements=shorter, step=step, is_own=False)
+
+
+def foreign(way: Way) -> Iterator[Way]:
+    """JSON behind the family's first marks: in place of its own form, as a list, in a fence."""
+    call = way.call
+    if call is None or way.is_bare or not way.is_own:
+        return
+    size = _first_word(way.elements)
+    first = way.elements[: size - (size < len(way.elements))]
+    if not first or not _is_certain(first[0]):
+        return
+    forms = [] if call.envelope else [((), ())]
+    for more, closing in (*forms, ((b"[",), (b"]",)), ((FENCE + b"json",), (FENCE,))):
+        plan = bare_plan(call, (*closing, *call.closing))
+        kind: Literal["instead", "wrapped"] = "wrapped" if call.envelope else "instead"
+        yield Way((*first, *more), plan.rule, way.lead, call=plan, is_own=False, json=kind)
 
 
 def _without_a_mark(elements: Elements) -> Iterator[Elements]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from untemplate.reader.match import Match
 from untemplate.reader.plain import Plain, text_plain
-from untemplate.reader.plan import FENCE, TextPlan
+from untemplate.reader.plan import TextPlan
 from untemplate.reader.sink import SPELT
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import (
@@ -21,7 +21,7 @@ from untemplate.reader.utf8 import (
     past_space,
     whole_characters,
 )
-from untemplate.reader.ways import Way
+from untemplate.reader.ways import FENCE, Way
 
 if TYPE_CHECKING:
     from untemplate.reader.events import TextKind
@@ -96,6 +96,8 @@ class TextFrame:
             return start + len(mark), None
         if mark:
             self.say(data, start - self._tail(data, start, tape), tape)
+            if mark in plan.strays:
+                return self._read_stray(mark, start, tape), None
             ways = [(plan.ways[w], i) for w, i in plan.begins[mark]]
             fitting = [(w, i) for w, i in ways if self._fits(data, start, w, tape)]
             if fitting:
@@ -107,6 +109,18 @@ class TextFrame:
         told = end - self._tail(data, end, tape)
         self.say(data, told, tape)
         return max(at, end if final else told), None
+
+    def _read_stray(self, mark: bytes, start: int, tape: Tape) -> int:
+        """A mark that leads nowhere: text inside of text, structure at its beginning."""
+        end = start + len(mark)
+        if self.is_begun:
+            tape.note("stray_marker", "a marker that leads nowhere is text", start, end)
+            return end
+        tape.part("space", start)
+        tape.note("stray_marker", "a marker has no place here", start, end)
+        tape.part("marker", end)
+        self._blank, self._skip = 0, self.plan.strays[mark]
+        return end
 
     def _read_skip(self, data: Data, at: int, tape: Tape) -> int:
         while self._skip and at < len(data):

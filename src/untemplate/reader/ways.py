@@ -6,6 +6,7 @@ content:0   "\n" + '<tool_call>\n{...'     -> Way((b"<tool_call>",), "call:0", l
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from untemplate.dialect import CallBlock, Encoding, Hole
 from untemplate.grammar.envelope import Envelope
@@ -15,6 +16,7 @@ __all__ = [
     "ARGUMENTS",
     "ENDED",
     "END_RULE",
+    "FENCE",
     "Arguments",
     "CallPlan",
     "Element",
@@ -23,6 +25,7 @@ __all__ = [
     "Word",
 ]
 
+FENCE = b"```"
 ENDED = "stop"
 """Target of the ways through a stop; `end` is in front of one."""
 END_RULE = "end"
@@ -85,6 +88,8 @@ class Way:
     """No mark shows that it is a call before its name does."""
     is_own: bool = True
     """The family writes it so; others are read for models that slipped."""
+    json: Literal["", "instead", "wrapped"] = ""
+    """JSON behind the family's marks: instead of its own form, or its own in a list or a fence."""
     needs_lead: bool = False
     """Its mark is a common word: without the white space before it, it is text."""
     variants: tuple[CallPlan, ...] = ()

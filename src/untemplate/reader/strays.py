@@ -1,0 +1,62 @@
+r"""Marks of a family where they have no place: closers too many, reasoning closed twice.
+
+    strays_of(hermes)                              # {b"</tool_call>": b""}
+    find_stray(b"}\n</tool_call>", 0, ...)         # (1, YES): a bracket too many, a mark follows
+
+Inside of text such a mark stays text. Where structure is expected, or at the beginning of a text,
+it is structure; both with a diagnostic.
+"""
+
+import re
+from collections.abc import Iterable
+
+from untemplate.dialect import KEY_IN_LITERAL, CallBlock, Dialect, Hole, Pairs
+from untemplate.grammar.marks import is_distinctive, marks
+from untemplate.reader.follow import NO, YES, stands
+from untemplate.reader.utf8 import Data, past_space
+
+__all__ = ["find_stray", "strays_of"]
+
+_SURPLUS = re.compile(rb"[}\])]{1,8}")
+
+
+def strays_of(dialect: Dialect) -> dict[bytes, bytes]:
+    """Marks that stand alone and can't be taken for anything else, and the space behind them."""
+    literals = [e.literal for e in dialect.edges]
+    literals += [o.literal for p in dialect.prompts for o in p.openings]
+    for block in dialect.blocks.values():
+        if isinstance(block, CallBlock):
+            literals += [p for p in block.pattern if not isinstance(p, Hole)]
+            pairs = block.arguments
+            if isinstance(pairs, Pairs):
+                literals += [w.after for w in pairs.types.values() if KEY_IN_LITERAL not in w.after]
+    found: dict[bytes, bytes] = {}
+    for literal in literals:
+        trail = literal[len(literal.rstrip()) :].encode()
+        for mark in marks(literal):
+            if is_distinctive(mark):
+                last = literal.rstrip().endswith(mark)
+                found[mark.encode()] = max(found.get(mark.encode(), b""), trail if last else b"")
+    return found
+
+
+def find_stray(
+    data: Data, at: int, strays: Iterable[bytes], stops: Iterable[bytes], *, final: bool
+) -> tuple[int, int]:
+    """The end of a mark that has no place at `at`, and a verdict: YES, MORE or NO.
+
+    Brackets are too many, and structure too, if such a mark, a stop or the end of the data follows.
+    """
+    verdict = NO
+    for mark in strays:
+        found = stands(mark, data, at)
+        if found == YES:
+            return at + len(mark), YES
+        verdict = max(verdict, found)
+    surplus = _SURPLUS.match(data, at)
+    if surplus is None:
+        return 0, verdict
+    behind = past_space(data, surplus.end())
+    if final and behind == len(data):
+        return surplus.end(), YES
+    return surplus.end(), max(stands(m, data, behind) for m in (*strays, *stops, b"\0"))
