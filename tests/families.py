@@ -12,7 +12,7 @@ import pytest
 
 from corpus import corpus_dir
 from dialects import ALL
-from untemplate.dialect import Dialect, read_given
+from untemplate.dialect import END, Dialect, read_given
 from untemplate.inference import analyse
 from untemplate.template.rendering import CompiledTemplate
 
@@ -43,7 +43,9 @@ SOME = (
 
 def is_whole(dialect: Dialect) -> bool:
     """Whether it says all of a turn; a written-down one may only add to an inferred one."""
-    return bool(dialect.prompts) and "call" in dialect.blocks
+    named = {b for e in dialect.edges for b in (e.source, e.target)} - {END}
+    named |= {o.block for p in dialect.prompts for o in p.openings}
+    return bool(dialect.prompts) and named <= dialect.blocks.keys() >= {"call"}
 
 
 @cache

@@ -366,7 +366,7 @@ class CallFrame:
                 return at
             first = self._unwrapped(data, first, tape)
             if first < len(data):
-                self._begin_arguments(data, first, tape)
+                self.arguments = self._begin_arguments(data, first, tape)
             if self.arguments is None:
                 return at
             if not isinstance(self.arguments, GroupFrame):
@@ -404,26 +404,28 @@ class CallFrame:
             return inner
         return len(data) if verdict == MORE else at
 
-    def _begin_arguments(self, data: Data, at: int, tape: Tape) -> None:
+    def _begin_arguments(self, data: Data, at: int, tape: Tape) -> Frame | None:
+        """What reads the arguments at `at`; None while that is not known, or if there are none."""
         plan, byte = self.plan, data[at]
         tool = self._tools.get(self.name)
         if plan.group is not None and byte == 0x7B and not plan.group.may_begin(b"{"):
             message = "arguments as a JSON object were read as such"
             tape.note("unknown_form", message, at, at + 1)
-            self.arguments = JsonFrame(members=True)
-        elif plan.group is not None:
+            return JsonFrame(members=True)
+        if plan.group is not None:
             schema: JSON = tool.parameters if tool else None
-            self.arguments = GroupFrame(plan.group, schema, schema, is_arguments=True)
-        elif byte == 0x7B:
-            self.arguments = JsonFrame(members=True, python=isinstance(plan.encoding, Python))
-        elif byte == 0x22:
-            self.arguments = QuotedFrame()
-        elif plan.closing and bytes(data[at:]).startswith(plan.closing[0]):
+            return GroupFrame(plan.group, schema, schema, is_arguments=True)
+        if byte == 0x7B:
+            return JsonFrame(members=True, python=isinstance(plan.encoding, Python))
+        if byte == 0x22:
+            return QuotedFrame()
+        if plan.closing and bytes(data[at:]).startswith(plan.closing[0]):
             tape.note("no_arguments", "the call has no arguments; read as none", at, at)
             self._end_arguments()
         elif not (plan.closing and plan.closing[0].startswith(bytes(data[at:]))):
             message = f"{chr(byte)!r} does not begin an object of arguments"
             self._give_up(Note("bad_arguments", message))
+        return None
 
 
 _PARTS: dict[Hole, PartKind] = {Hole.NAME: "name", Hole.ID: "id", Hole.INDEX: "index"}
