@@ -22,7 +22,6 @@ SOME = (
     "nemo",
     "coder",
     "deepseek",
-    "python_calls",
     "Apertus-8B-Instruct",
     "Cohere2MoE",
     "GLM-4.6",

@@ -124,7 +124,7 @@ def test_a_call_is_sealed_when_the_next_begins():
     reader = AnswerReader()
     reader.feed(chunk(call(0, "a", "add", '{"a":1,"b":1}')))
     news = reader.feed(chunk(call(1, "b", "add")))
-    assert [type(n).__name__ for n in news] == ["ToolCall", "Delta"]
+    assert [type(n).__name__ for n in news] == ["ToolCall"]
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])

@@ -73,7 +73,7 @@ def ends(text):
 
 
 VALUES = {"a": "é}", "n": -12, "b": True, "l": ["x", [2]], "o": {"k": {}}, "x": 1.5e3, "u": None}
-IN_PAIRS = {"coder", "python_calls", "GLM-4.6", "LFM2.5-8B-A1B", "MiniMax-M3"}
+IN_PAIRS = {"coder", "GLM-4.6", "LFM2.5-8B-A1B", "MiniMax-M3"}
 IN_PAIRS |= {"deepseek-ai-DeepSeek-V3.2", "google-gemma-4-31B-it"}
 
 

@@ -7,6 +7,8 @@
     answer.to_go_on()           -> the message to send back, if the answer can be gone on with
     answer.going_on()           a reader of what comes then
 
+Calls are assembled one by one, whatever alternates: by index, else by id, else by name.
+
 Servers differ in what they say of a cut call: some report `tool_calls` for it, some `stop`, some
 repair it into valid JSON. So `finish_reason` is not believed. A call counts as sealed when another
 call has begun after it, or the answer has ended for another reason than its length, and then only
@@ -149,6 +151,7 @@ class AnswerReader:
                 out += self._read(said, is_whole=bool(whole))
             if isinstance(choice.get("finish_reason"), str):
                 self.finish_reason = cast("str", choice["finish_reason"])
+                out += self._tell_all()
         return out
 
     def finish(self) -> tuple[Message, Usage]:
@@ -255,22 +258,47 @@ class AnswerReader:
         index = self._position(call, function, place)
         out: list[Delta | ToolCall] = []
         if index not in self._calls:
+            out += self._tell_all()
             out += self._seal_all()
-            made = Received(text(call.get("id")), text(function.get("name")))
-            self._calls[index] = made
-            out.append(Delta(tool_calls=(CallDelta(index, made.id, made.name),)))
+            self._calls[index] = Received("", "")
+        known = self._calls[index]
+        known.id = known.id or text(call.get("id"))
+        name = text(function.get("name"))
+        if not known.is_told and name != known.name:
+            known.name += name
         arguments = function.get("arguments")
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments, ensure_ascii=False)
         if isinstance(arguments, str) and arguments:
-            self._calls[index].arguments.append(arguments)
-            out.append(Delta(tool_calls=(CallDelta(index, arguments=arguments),)))
+            known.arguments.append(arguments)
+            if known.name:
+                out += self._tell(index, arguments)
+        if place is not None or "untemplate" in call:
+            out += self._tell(index)
         note = call.get("untemplate")
         if isinstance(note, dict) and place is not None:
             self._calls[index].note = note
         elif isinstance(note, dict):
             out += self._end_call(index, text(note.get("state")))
         return out
+
+    def _tell(self, index: int, more: str = "") -> list[Delta | ToolCall]:
+        """The header of a call, once, with what was held back for it; else more arguments.
+
+        Some servers send a name in pieces, or arguments before it, so the header waits for them.
+        """
+        call, out = self._calls[index], list[Delta | ToolCall]()
+        if not call.is_told:
+            call.is_told, more = True, "".join(call.arguments)
+            out.append(Delta(tool_calls=(CallDelta(index, call.id, call.name),)))
+        if more:
+            out.append(Delta(tool_calls=(CallDelta(index, arguments=more),)))
+        return out
+
+    def _tell_all(self) -> list[Delta | ToolCall]:
+        """The headers that wait for more of a name: none comes when another call begins."""
+        waiting = [i for i, c in self._calls.items() if not c.is_told and c.name]
+        return [d for i in waiting for d in self._tell(i)]
 
     def _end_call(self, index: int, state: str) -> list[Delta | ToolCall]:
         """A server says how a call ended: only one that is complete is sealed."""

@@ -30,6 +30,8 @@ class Received:
     id: str
     name: str
     arguments: list[str] = field(default_factory=list[str])
+    is_told: bool = False
+    """Whether its header was told, so that its name stands."""
     is_sealed: bool = False
     state: str = ""
     """How it ended, from a server that says so."""
