@@ -1,4 +1,4 @@
-"""Streams of upstreams, in the forms that servers send: assembled call by call, whatever alternates.
+"""Streams of upstreams, in the forms that servers send: assembled call by call.
 
 Each file of `streams/` holds the chunks of one answer, a line each: the same two calls, told by
 OpenAI, vLLM, llama.cpp, and by proxies that leave out or repeat what these do not.
