@@ -29,8 +29,10 @@ _SMALL, _LARGE = 5, 16
 """Powers of ten, down and up, from which on `json.dumps` writes an exponent."""
 _MOST_PLACES = 16
 """Most digits after the point that it writes then."""
-_MOST_MANTISSAS = 1_000
+_MOST_MANTISSAS = 16
 """With a larger step a multiple has no exponent."""
+_FAR = _MOST_PLACES + 8
+"""From this power of ten on every mantissa has more zeros behind it than such a step has twos."""
 
 _Place = tuple[int, ...]
 
@@ -314,7 +316,7 @@ class _Steps:
         """`largest`: highest power of ten of a number that is positive, or negative."""
         self._step, self._places = atom.scaled
         self.tail = len(str(self._step)) + self._places
-        self.far_exponent = ALL_EXPONENTS if self._step <= _MOST_MANTISSAS else None
+        self.far_exponent = _FAR if self._step <= _MOST_MANTISSAS else None
         small = self._places - _SMALL
         # So near to the first of these powers few mantissas are left: not worth the search.
         self._most = tuple(_MOST_PLACES if most >= _LARGE + 4 else small for most in largest)

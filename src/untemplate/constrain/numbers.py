@@ -97,6 +97,10 @@ class _At(NamedTuple):
     """The exponent has a minus sign."""
 
 
+_LOST: tuple[int, ...] = ()
+"""The place of a keyword that can't hold any more."""
+
+
 class NumberMachine:
     """The numbers that satisfy a formula."""
 
@@ -153,7 +157,7 @@ class NumberMachine:
             return None
         exponent = (-at.exponent if at.is_small else at.exponent) if at.phase == "exp" else None
         verdicts = {
-            atom: tracker.holds(place, exponent)
+            atom: place != _LOST and tracker.holds(place, exponent)
             for atom, tracker, place in zip(self._atoms, self._trackers, at.places, strict=True)
         }
         return self._verdicts.exit(verdicts.__getitem__)
@@ -162,7 +166,8 @@ class NumberMachine:
         """Where each byte leads."""
         found = self._moves.get(at)
         if found is None:
-            following = [(b, to) for b, to in self._next(self._ats[at]) if not self._is_lost(to)]
+            nexts = ((b, self._settled(to)) for b, to in self._next(self._ats[at]))
+            following = [(b, to) for b, to in nexts if not self._is_lost(to)]
             found = self._moves[at] = tuple((b, self._number(to)) for b, to in following)
         return found
 
@@ -171,14 +176,23 @@ class NumberMachine:
             return "scaled"
         return "either" if at.is_short and self._has_exponents else "plain"
 
+    def _settled(self, at: _At) -> _At:
+        """Without the places of keywords that can't hold any more: those are all alike."""
+        form = self._form(at)
+        pairs = zip(self._trackers, at.places, strict=False)
+        places = tuple(p if p and t.needs(p, form) is not None else _LOST for t, p in pairs)
+        return at._replace(places=places)
+
     def _is_lost(self, at: _At) -> bool:
         """Whether some keyword that must hold can't hold any more."""
         if not at.places:
             return False
+        if _LOST in (at.places[n] for n in self._must):
+            return True
+        if not any(at.places):
+            return self._exit(at._replace(phase="zero")) is None
         form = self._form(at)
         needs = [self._trackers[n].needs(at.places[n], form) for n in self._must]
-        if None in needs:
-            return True
         if at.phase != "int" or form != "plain":
             return False
         takes = (self._trackers[n].takes(at.places[n]) for n in self._must)
@@ -221,7 +235,8 @@ class NumberMachine:
             tos = [(d, self._after(at, d)) for d in range(10)]
             found += [(0x30 + d, to._replace(phase=phase, is_short=is_short)) for d, to in tos]
         if "point" in phases and not self.is_whole:
-            places = tuple(t.point(p) for t, p in zip(self._trackers, at.places, strict=True))
+            pairs = zip(self._trackers, at.places, strict=True)
+            places = tuple(t.point(p) if p else p for t, p in pairs)
             found.append((0x2E, at._replace(phase="point", places=places)))
         if "e" in phases and at.is_short and self._has_exponents:
             found += [(b, at._replace(phase="e")) for b in b"eE"]
@@ -235,7 +250,7 @@ class NumberMachine:
 
     def _after(self, at: _At, digit: int) -> _At:
         pairs = zip(self._trackers, at.places, strict=True)
-        return at._replace(places=tuple(t.digit(p, digit) for t, p in pairs))
+        return at._replace(places=tuple(t.digit(p, digit) if p else p for t, p in pairs))
 
     def cost(self, at: int, tail: int) -> int | None:
         """Fewest bytes to an end; `tail` digits of those that are not counted are used up."""

@@ -21,7 +21,7 @@ from typing import Literal
 
 from untemplate.dialect import CallBlock, Dialect, Pairs
 from untemplate.errors import SchemaError
-from untemplate.grammar.schema import Schemas, decimal
+from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import (
     MOST_DIGITS,
     Format,
@@ -36,6 +36,7 @@ from untemplate.grammar.schema_atoms import (
 from untemplate.grammar.schema_check import Draft, pointer_step, subschemas
 from untemplate.grammar.schema_formats import CHECKED, FORMATS
 from untemplate.grammar.schema_formula import All, Formula, leaves
+from untemplate.grammar.schema_keywords import decimal
 from untemplate.grammar.schema_relax import Known, why_unknown
 from untemplate.message import JSON, Tool
 

@@ -28,17 +28,13 @@ from untemplate.grammar.schema_atoms import (
     NOTHING,
     Constant,
     Contains,
-    Format,
     HasKey,
     Items,
     Keys,
-    Length,
-    Multiple,
     Numbers,
     Pattern,
     Place,
     Properties,
-    Range,
     Schema,
     Size,
     Strings,
@@ -53,9 +49,19 @@ from untemplate.grammar.schema_atoms import (
 )
 from untemplate.grammar.schema_check import Draft, check, draft_of, pointer_step, subschemas
 from untemplate.grammar.schema_formula import All, Formula, conj, disj, neg, substitute
+from untemplate.grammar.schema_keywords import (
+    decimal,
+    is_number,
+    most_of,
+    number_atoms,
+    size_atoms,
+    string_atoms,
+    whole,
+)
+from untemplate.grammar.schema_unevaluated import Kind, Unevaluated
 from untemplate.message import JSON
 
-__all__ = ["Schemas", "decimal"]
+__all__ = ["Schemas"]
 
 _KINDS: Mapping[str, Typed] = {
     "null": Typed(True, False, False, False, False, False, False),
@@ -233,7 +239,7 @@ class Schemas:
                 yield self._in_place(self.target(reference, f"{at}/{keyword}"))
         yield from self._values(schema)
         yield Typed(
-            True, True, True, conj(*_number(schema)), conj(*_string(schema)),
+            True, True, True, conj(*number_atoms(schema)), conj(*string_atoms(schema)),
             conj(*self._array(schema, at)), conj(*self._object(schema, at)),
         )  # fmt: skip
         yield from self._combined(schema, at)
@@ -283,21 +289,23 @@ class Schemas:
             first = tuple(Place(f"{at}/{keyword}/{n}") for n in range(count))
             others: Schema = Place(f"{at}/{rest}") if rest in schema else True
             yield Items(tuple(map(self._shortened, first)), self._shortened(others))
-        yield from _size(schema, "minItems", "maxItems")
+        yield from size_atoms(schema, "minItems", "maxItems")
         if "contains" in schema:
             least, most = schema.get("minContains", 1), schema.get("maxContains")
-            yield Contains(self._shortened(Place(f"{at}/contains")), _whole(least), _most(most))
+            yield Contains(self._shortened(Place(f"{at}/contains")), whole(least), most_of(most))
         if schema.get("uniqueItems") is True:
             yield Unique()
         if "unevaluatedItems" in schema:
-            yield Unchecked("unevaluatedItems", f"{at}/unevaluatedItems")
+            # What `contains` finds counts as evaluated too, one item by one.
+            is_plain = self._draft < Draft.V2020 or "contains" not in json.dumps(schema)
+            yield self._unevaluated("array", "unevaluatedItems", at, is_plain=is_plain)
 
     def _object(self, schema: dict[str, JSON], at: str) -> Iterator[Formula]:
         if properties := self._properties(schema, at):
             yield properties
         if isinstance(required := schema.get("required"), list):
             yield from (HasKey(str(key)) for key in required)
-        yield from _size(schema, "minProperties", "maxProperties")
+        yield from size_atoms(schema, "minProperties", "maxProperties")
         if "propertyNames" in schema:
             yield Keys(self._shortened(Place(f"{at}/propertyNames")))
         for keyword in ("dependentRequired", "dependencies"):
@@ -306,7 +314,13 @@ class Schemas:
                     if isinstance(needed, list):
                         yield disj(neg(HasKey(key)), conj(*(HasKey(str(n)) for n in needed)))
         if "unevaluatedProperties" in schema:
-            yield Unchecked("unevaluatedProperties", f"{at}/unevaluatedProperties")
+            yield self._unevaluated("object", "unevaluatedProperties", at)
+
+    def _unevaluated(self, kind: Kind, keyword: str, at: str, *, is_plain: bool = True) -> Formula:
+        looked = Unevaluated(self.at, self._in_place, self.target, self._draft)
+        asked = self._shortened(Place(f"{at}/{keyword}"))
+        found = looked.formula(Place(at), kind, asked) if is_plain else None
+        return Unchecked(keyword, f"{at}/{keyword}") if found is None else found
 
     def _properties(self, schema: dict[str, JSON], at: str) -> Properties | None:
         named = schema.get("properties")
@@ -382,7 +396,7 @@ class Schemas:
 
     def _enumeration(self, members: list[JSON]) -> Typed:
         strings = tuple(dict.fromkeys(m for m in members if isinstance(m, str)))
-        numbers = tuple(dict.fromkeys(decimal(m) for m in members if _is_number(m)))
+        numbers = tuple(dict.fromkeys(decimal(m) for m in members if is_number(m)))
         objects = [self._constant(m) for m in members if isinstance(m, dict)]
         arrays = [self._constant(m) for m in members if isinstance(m, list)]
         return Typed(
@@ -418,11 +432,6 @@ class Schemas:
                 return null
 
 
-def decimal(value: object) -> Decimal:
-    """A JSON number, exactly as it would be written."""
-    return value if isinstance(value, Decimal) else Decimal(repr(value))
-
-
 def _constant(value: object) -> Constant:
     return Constant(json.dumps(value, default=str, ensure_ascii=False))
 
@@ -451,48 +460,3 @@ def _merged(formula: Formula, only: Properties) -> Formula:
 
 def _if_object_has(key: str, needed: Typed) -> Typed:
     return replace(ANYTHING, object=disj(neg(HasKey(key)), needed.object))
-
-
-def _number(schema: dict[str, JSON]) -> Iterator[Formula]:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    low_open, high_open = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    # Draft 4 says by a boolean that the bound itself does not belong to the range.
-    if low is not None:
-        yield Range(low=decimal(low), low_open=low_open is True)
-    if high is not None:
-        yield Range(high=decimal(high), high_open=high_open is True)
-    if _is_number(low_open):
-        yield Range(low=decimal(low_open), low_open=True)
-    if _is_number(high_open):
-        yield Range(high=decimal(high_open), high_open=True)
-    if (step := schema.get("multipleOf")) is not None:
-        yield Multiple(decimal(step))
-
-
-def _string(schema: dict[str, JSON]) -> Iterator[Formula]:
-    least, most = _whole(schema.get("minLength", 0)), _most(schema.get("maxLength"))
-    if least or most is not None:
-        yield Length(least, most)
-    if isinstance(pattern := schema.get("pattern"), str):
-        yield Pattern(pattern)
-    if isinstance(name := schema.get("format"), str):
-        yield Format(name)
-
-
-def _size(schema: dict[str, JSON], least: str, most: str) -> Iterator[Formula]:
-    low, high = _whole(schema.get(least, 0)), _most(schema.get(most))
-    if low or high is not None:
-        yield Size(low, high)
-
-
-def _is_number(value: JSON) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _whole(value: JSON) -> int:
-    assert isinstance(value, int | float)
-    return int(value)
-
-
-def _most(value: JSON) -> int | None:
-    return None if value is None else _whole(value)
