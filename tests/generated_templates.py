@@ -17,8 +17,10 @@ _VALUES = (
     "v if v is string else v|tojson",
     "v|tojson",
     "(v|e) if v is string else v|tojson",
-    "('\"' + (v|replace('\\\\', '\\\\\\\\')|replace('\"', '\\\\\"')) + '\"') if v is string"
-    " else v|tojson",
+    (
+        "('\"' + (v|replace('\\\\', '\\\\\\\\')|replace('\"', '\\\\\"')) + '\"') if v is string"
+        " else v|tojson"
+    ),
 )
 
 

@@ -1,3 +1,4 @@
+from datetime import UTC, datetime
 from importlib.resources import files
 
 import pytest
@@ -7,6 +8,7 @@ from untemplate.dialect import loads
 from untemplate.inference import analyse
 from untemplate.message import Tool
 from untemplate.template.rendering import CompiledTemplate
+from untemplate.turn import ChatTemplate
 from untemplate.turn.polyfill import polyfill, spell_calls
 
 GENERIC = loads((files("untemplate.dialect") / "data/generic.json").read_text("utf-8"))
@@ -124,3 +126,44 @@ def test_calls_that_a_template_writes_in_one_place_only_become_content_in_others
     assert "tool_calls" not in content_after_calls(name, 3)
     result = {"role": "tool", "tool_call_id": "c0", "content": "r"}
     assert "tool_calls" not in content_after_calls(name, 2, before=[result])
+
+
+def test_tools_that_a_template_does_not_show_are_described_with_a_call_of_its_own_form():
+    template = ChatTemplate(template_source("deepseek-ai-DeepSeek-V3.1"))
+    turn = template.turn([{"role": "user", "content": "hi"}], tools=[WEATHER])
+    assert '{"name": "get_weather", "description": "Weather in a city"' in turn.prompt
+    assert (
+        '<｜tool▁call▁begin｜>TOOL<｜tool▁sep｜>{"NAME": "VALUE"}<｜tool▁call▁end｜>' in turn.prompt
+    )
+    assert turn.changes == ("tools: they are described in words: the template shows none",)
+    assert "TOOL" not in template.turn([{"role": "user", "content": "hi"}]).prompt
+
+
+def test_content_beside_reasoning_and_calls_is_told_as_reasoning_where_it_is_refused():
+    template = ChatTemplate(template_source("openai-gpt-oss-120b"))
+    call = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+    answer = {"role": "assistant", "content": "Let me see.", "reasoning_content": "Hm."}
+    asked = [{"role": "user", "content": "hi"}, {**answer, "tool_calls": [call]}]
+    result = {"role": "tool", "tool_call_id": "c", "content": "r"}
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    turn = template.turn([*asked, result], tools=[WEATHER], now=now)
+    assert "<|channel|>analysis<|message|>Hm.\n\nLet me see.<|end|>" in turn.prompt
+    assert turn.changes[0].startswith("messages[1]: content is told as reasoning")
+
+
+def test_strings_that_a_template_puts_into_quotes_as_they_are_are_escaped_for_it():
+    template = ChatTemplate(template_source("LFM2.5-8B-A1B"))
+    arguments = {"city": "it's \\ here\n", "days": [1]}
+    call = {"function": {"name": "get_weather", "arguments": arguments}}
+    answer = {"role": "assistant", "content": "", "tool_calls": [call]}
+    text = template.render([{"role": "user", "content": "hi"}, answer], [WEATHER])
+    assert r"get_weather(city='it\'s \\ here\n', days=[1])" in text
+
+
+def test_reasoning_that_the_model_opens_though_the_prompt_closed_it_is_read():
+    template = ChatTemplate(template_source("poolside-Laguna-XS-2.1"))
+    turn = template.turn([{"role": "user", "content": "hi"}])
+    assert turn.prompt.endswith("</think>")
+    turn.feed(b"\n<think>\nHm.\n</think>\nSo.\n</assistant>")
+    message = turn.finish("stop")
+    assert (message.reasoning_content, message.content) == ("Hm.", "So.")

@@ -227,6 +227,9 @@ class Polyfill:
     """A tool result, as a user turn: `{name}`, `{result}`."""
     examples: tuple[Exchange, ...] = ()
     """Written as turns before the conversation: small models copy what they see."""
+    native: str = ""
+    """Goes into the system turn of a model that has a form of its own for calls, but whose template
+    shows no tools: `{tools}` are their schemas, `{call}` is a call in that form."""
 
 
 @dataclass(frozen=True, slots=True)

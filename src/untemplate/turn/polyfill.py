@@ -10,8 +10,9 @@ history exactly what its grammar asks of it:
     {"role": "assistant", "tool_calls": [ping]} -> {"role": "assistant", "content": "<tool_call>…"}
     {"role": "tool", "content": "pong"}         -> {"role": "user", "content": "<tool_response>…"}
 
-`spell_calls` is for templates that show tools but leave calls out of history, always or beside
-content: there the calls alone become text.
+`describe_tools` is for templates that write calls but show no tools: those are described, with a
+call in the form that the dialect has. `spell_calls` is for templates that leave calls out of
+history, always or beside content: there the calls alone become text.
 """
 
 import json
@@ -21,7 +22,7 @@ from typing import cast
 from untemplate.dialect import END, CallBlock, Dialect, History, Hole, Polyfill, fill
 from untemplate.message import JSON, Tool
 
-__all__ = ["polyfill", "spell_calls"]
+__all__ = ["describe_tools", "polyfill", "spell_calls"]
 
 Conversation = Sequence[Mapping[str, JSON]]
 
@@ -49,16 +50,32 @@ def polyfill(messages: Conversation, tools: Sequence[Tool], dialect: Dialect) ->
         after_result = message.get("role") == "tool"
     if tools:
         system = words.system.replace("{tools}", "\n".join(_described(words, t) for t in tools))
-        if not out or out[0].get("role") not in ("system", "developer"):
-            out.insert(0, {"role": "system", "content": system})
-        else:
-            out[0] = {**out[0], "content": f"{_text(out[0])}\n\n{system}"}
+        out = [dict(m) for m in _with_system(out, system)]
         examples: list[dict[str, JSON]] = []
         for example in words.examples:
             examples.append({"role": "user", "content": example.user})
             examples.append({"role": "assistant", "content": example.assistant})
         out[1:1] = examples
     return out
+
+
+def describe_tools(
+    messages: Conversation, tools: Sequence[Tool], dialect: Dialect, words: Polyfill
+) -> Conversation:
+    """The conversation with the tools in its system message, and how the dialect writes a call."""
+    name, block = next((n, b) for n, b in dialect.blocks.items() if isinstance(b, CallBlock))
+    given: JSON = {"function": {"name": "TOOL", "arguments": {"NAME": "VALUE"}}, "id": "0"}
+    call = str(_spelt({"tool_calls": [given]}, dialect, name, block)["content"])
+    schemas = "\n".join(json.dumps(_schema(t), ensure_ascii=False) for t in tools)
+    return _with_system(messages, words.native.replace("{call}", call).replace("{tools}", schemas))
+
+
+def _with_system(messages: Conversation, text: str) -> Conversation:
+    """The conversation with more text in its system message, which may be new."""
+    first = messages[0] if messages else {}
+    if first.get("role") not in ("system", "developer"):
+        return ({"role": "system", "content": text}, *messages)
+    return ({**first, "content": f"{_text(first)}\n\n{text}"}, *messages[1:])
 
 
 def spell_calls(messages: Conversation, dialect: Dialect) -> Conversation:
@@ -143,20 +160,19 @@ def _arguments(given: JSON, block: CallBlock) -> str:
 
 
 def _described(words: Polyfill, tool: Tool) -> str:
-    schema: dict[str, JSON] = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
     line = words.tool
     for hole, text in (
         ("{name}", tool.name),
         ("{signature}", _members(tool.parameters)),
         ("{description}", tool.description),
-        ("{schema}", json.dumps(schema, ensure_ascii=False)),
+        ("{schema}", json.dumps(_schema(tool), ensure_ascii=False)),
     ):
         line = line.replace(hole, text)
     return line
+
+
+def _schema(tool: Tool) -> dict[str, JSON]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
 def _members(schema: Mapping[str, JSON]) -> str:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from untemplate.budget.plan import Plan, fit
 from untemplate.budget.ranking import Rank, rank
-from untemplate.dialect import Dialect, Prompt, loads
+from untemplate.dialect import Dialect, Prompt, generic, loads
 from untemplate.errors import DialectError, RequestError, TemplateError
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.grammar.report import refuse_inexact
@@ -39,7 +39,7 @@ from untemplate.template.source import TemplateSource, read_source
 from untemplate.template.tools import plain_tools, prepare_tools
 from untemplate.turn.continuation import written_so_far
 from untemplate.turn.notes import is_pinned, without_notes
-from untemplate.turn.polyfill import polyfill, spell_calls
+from untemplate.turn.polyfill import describe_tools, polyfill, spell_calls
 from untemplate.turn.turn import Turn
 from untemplate.vocabulary import Vocabulary
 
@@ -325,7 +325,14 @@ class ChatTemplate:
             messages = polyfill(messages, tools, self.dialect)
         else:
             messages = spell_calls(messages, self.dialect)
+        hidden = tools and self.dialect.polyfill is None and not self.analysis.capabilities.tools
+        words = generic().polyfill
+        if hidden and words is not None:
+            messages = describe_tools(messages, tools, self.dialect, words)
         prepared = prepare([without_notes(m) for m in messages], self.analysis.capabilities)
+        if hidden:
+            change = Change("tools", "they are described in words: the template shows none")
+            prepared = replace(prepared, changes=(*prepared.changes, change))
         return self._with_tools if tools else self._without_tools, prepared
 
     def _taken(
