@@ -72,9 +72,9 @@ def describe_tools(
 
 def _with_system(messages: Conversation, text: str) -> Conversation:
     """The conversation with more text in its system message, which may be new."""
-    first = messages[0] if messages else {}
-    if first.get("role") not in ("system", "developer"):
+    if not messages or messages[0].get("role") not in ("system", "developer"):
         return ({"role": "system", "content": text}, *messages)
+    first = messages[0]
     return ({**first, "content": f"{_text(first)}\n\n{text}"}, *messages[1:])
 
 
