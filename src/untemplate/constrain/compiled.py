@@ -7,7 +7,7 @@ Compiling itself only sets up the start; states and masks are found when a turn 
 under a lock. What was found before at a place is read from there without one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import numpy as np
@@ -101,7 +101,7 @@ class CompiledGrammar:
             return self._places.at(at, is_finished=is_finished)
 
     @contextmanager
-    def _growing(self, at: Configuration) -> Iterator[None]:
+    def _growing(self, at: Configuration) -> Generator[None]:
         """Under the lock; a bound that is passed names the tool."""
         with GROWTH:
             try:
