@@ -9,12 +9,22 @@ import copy
 from collections.abc import Iterable
 
 from untemplate.reader.marks import MarkSet
+from untemplate.reader.plan import Plans, TextPlan
 from untemplate.reader.sink import Note
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import Data, past_space
 from untemplate.reader.ways import CallPlan
 
-__all__ = ["Damage"]
+__all__ = ["Damage", "damage_in"]
+
+
+def damage_in(plans: Plans, call: CallPlan, note: Note, start: int) -> "Damage":
+    """Damage that begins at this absolute position in a call of this plan."""
+    content = plans.rules[plans.content]
+    assert isinstance(content, TextPlan)
+    ways = [w for w in content.ways if w.call and not w.is_bare]
+    openings = [m for w in ways for m in w.elements[:1] if isinstance(m, bytes)]
+    return Damage(call, note, start, openings, plans.stop_marks)
 
 
 class Damage:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 from untemplate.grammar.marks import is_distinctive
 from untemplate.message import End, Tool, ToolChoice
 from untemplate.reader.call import CallFrame
-from untemplate.reader.chain import listed
-from untemplate.reader.damage import Damage
+from untemplate.reader.call_notes import missing_of, notes_of, settle_states
+from untemplate.reader.damage import Damage, damage_in
 from untemplate.reader.events import Event
 from untemplate.reader.follow import MORE, YES
 from untemplate.reader.match import Found, Match
@@ -27,7 +27,7 @@ from untemplate.reader.sink import Note
 from untemplate.reader.strays import find_stray
 from untemplate.reader.tape import Tape
 from untemplate.reader.text import TextFrame
-from untemplate.reader.utf8 import Data, past_space, pointer_token
+from untemplate.reader.utf8 import Data, past_space
 from untemplate.reader.ways import ENDED, Way
 
 if TYPE_CHECKING:
@@ -343,16 +343,9 @@ class Machine:
             self._end_call(call, at)
         elif call.outcome == "bad":
             assert call.bad is not None
-            self._damage = self._damaged(call, call.bad, at)
+            self._damage = damage_in(self._plans, call.plan, call.bad, self.tape.base + at)
             self.place = "damaged"
         return at
-
-    def _damaged(self, call: CallFrame, note: Note, at: int) -> Damage:
-        content = self._plans.rules[self._plans.content]
-        assert isinstance(content, TextPlan)
-        ways = [w for w in content.ways if w.call and not w.is_bare]
-        openings = [m for w in ways for m in w.elements[:1] if isinstance(m, bytes)]
-        return Damage(call.plan, note, self.tape.base + at, openings, self._plans.stop_marks)
 
     def _commit(self, call: CallFrame, data: Data, at: int) -> int:
         """It is a call, and is told from here on; under `none` it is text all the same."""
@@ -370,26 +363,10 @@ class Machine:
             self._unclosed = text.plan.rule
         told = tape.suspend()
         self._leave(data, call.found.way, call.start - tape.base)
-        call.record = tape.commit(call.name, call.found.marker_end, self._notes(call), told)
+        number, most = tape.record.calls_begun, self._plans.calls_max
+        notes = notes_of(call, number, self._tools, self._choice, most)
+        call.record = tape.commit(call.name, call.found.marker_end, notes, told)
         return at
-
-    def _notes(self, call: CallFrame) -> list[Note]:
-        """What is not right about the call itself."""
-        notes: list[Note] = []
-        name, choice, number = call.name, self._choice, self.tape.record.calls_begun
-        if call.found.way.json:
-            notes.append(Note("unknown_form", "JSON stands where the format has no place for it"))
-        elif call.found.way.is_bare and not call.found.way.is_own:
-            notes.append(Note("bare_call", "a call without its markers was read as a call"))
-        elif call.found.skipped or not call.found.way.is_own:
-            notes.append(Note("missing_marker", "markers that lead to the call are missing"))
-        if name not in self._tools:
-            notes.append(Note("unknown_tool", f"no tool is named {name!r}"))
-        if (choice.name not in (None, name)) or (number and not choice.parallel):
-            notes.append(Note("unrequested", f"the call of {name!r} is beyond tool_choice"))
-        elif self._plans.calls_max is not None and number >= self._plans.calls_max:
-            notes.append(Note("extra_call", "the format has no place for so many calls"))
-        return notes
 
     def _back_to_text(self) -> None:
         if self._origin == "text":
@@ -429,24 +406,11 @@ class Machine:
 
     def _close_call(self, call: CallFrame, at: int) -> None:
         assert call.record is not None
-        self._name_missing(call, at)
+        for note in missing_of(call.record, self._tools.get(call.name)):
+            self.tape.note(note.code, note.message, at, at)
         self.tape.end_call(call.record)
         self._call = None
         self.place, self._rule = "after", call.plan.after
-
-    def _name_missing(self, call: CallFrame, at: int) -> None:
-        """Required arguments that did not come."""
-        record, tool = call.record, self._tools.get(call.name)
-        assert record is not None
-        required = tool.parameters.get("required") if tool else None
-        if not isinstance(required, list):
-            return
-        seen = {p.split("/")[1] for p, _ in listed(record.states) if p}
-        for key in required:
-            token = pointer_token(str(key))
-            if token not in seen:
-                record.states = (record.states, ("/" + token, "missing"))
-                self.tape.note("missing_argument", f"{key} is required and missing", at, at)
 
     def _read_damaged(self, data: Data, at: int, *, final: bool) -> int:
         damage, call = self._damage, self._call
@@ -462,24 +426,10 @@ class Machine:
         assert record is not None
         tape.note(damage.note.code, damage.note.message, damage.start - tape.base, at)
         is_cut = damage.note.code == "stop_in_call"
-        self._settle_states(call)
+        settle_states(record, call.arguments)
         record.state = "cut" if is_cut else "malformed"
         self._damage = None
         self._close_call(call, at)
-
-    def _settle_states(self, call: CallFrame) -> None:
-        """Closing and open path of a call that is not whole."""
-        record, arguments = call.record, call.arguments
-        assert record is not None
-        if arguments is None or not arguments.has_begun:
-            return
-        record.closing = arguments.closing
-        if pointer := arguments.pointer:
-            state = "undecided" if arguments.is_undecided else "cut"
-            record.states = (
-                record.states,
-                (pointer, "undecided" if state == "undecided" else "cut"),
-            )
 
     # --------------------------------------------------------------------------------------- end
 
@@ -543,7 +493,7 @@ class Machine:
         assert record is not None
         if call.arguments is not None:
             call.arguments.settle(data, at, self.tape)
-        self._settle_states(call)
+        settle_states(record, call.arguments)
         self.tape.lost(size)
         self.tape.note("cut_call", f"the call of {call.name!r} is cut", size, size)
         self._close_call(call, size)
