@@ -6,28 +6,29 @@
     ...
     10 passed, 1 failed
 
-A case whose expectation is not met on purpose (see `inference/divergences.json`) counts as failed;
-the exit status is 1 if any other failed. The case format stands in `untemplate.inference.conform`.
+A case whose expectation is not met on purpose (`--divergences`; default the package's list,
+`inference/divergences.json`) counts as failed; the exit status is 1 if any other failed. The case
+format stands in `untemplate.inference.conform`.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 import click
 
 from untemplate.cli.inputs import FILE
 from untemplate.errors import RequestError, UntemplateError
 from untemplate.grammar import Grammar, build_grammar
+from untemplate.inference.admits import Admitted, admitted_by
 from untemplate.inference.conform import (
     Case,
     Received,
     divergences,
-    is_read_whole,
     judge,
     prompt_difference,
     read_case,
@@ -37,7 +38,6 @@ from untemplate.inference.conform import (
 from untemplate.message import JSON, ToolCall
 from untemplate.turn import ChatTemplate
 from untemplate.turn.continuation import written_so_far
-from untemplate.vocabulary import byte_vocabulary
 
 __all__ = ["command"]
 
@@ -45,22 +45,17 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-_AllowedBy = Literal["nothing", "mask", "reading", "none"]
-"""`nothing`: there is nothing that has to be allowed."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     case: Case
     why: str
     """The first difference, or nothing."""
-    allowed_by: _AllowedBy = "nothing"
+    admitted_by: Admitted | None = None
+    """How the grammar takes what it has to; None: there is nothing that it has to."""
+    listed: str = ""
+    """Why the expectation is not met on purpose; empty: it should be."""
     whole: Received | None = None
     bytewise: Received | None = None
-
-    @property
-    def is_listed(self) -> bool:
-        return self.case.id in divergences()
 
 
 @click.command()
@@ -68,12 +63,25 @@ class _Outcome:
 @click.option("--templates", type=_FOLDER, required=True, help="Folder of the .jinja files.")
 @click.option("--show", type=click.IntRange(min=0), default=0, help="Say of so many what differs.")
 @click.option("--json", "as_json", is_flag=True, help="Write what came out of each case.")
+@click.option("--divergences", "list_", type=FILE, help="Cases that fail on purpose, and why.")
 @click.pass_context
 def command(
-    context: click.Context, cases: Path, templates: Path, *, show: int, as_json: bool
+    context: click.Context,
+    cases: Path,
+    templates: Path,
+    *,
+    show: int,
+    as_json: bool,
+    list_: Path | None,
 ) -> None:
-    """Read each of CASES (one JSON object a line) and compare with what it expects."""
-    outcomes = [_outcome(case, templates) for case in _load(cases)]
+    """Read each of CASES (one JSON object a line) and compare with what it expects.
+
+    The list of divergences that comes with the package is for the recorded cases of llama.cpp and
+    vLLM. A listed case counts as failed all the same; the exit status is 1 if another one failed.
+    """
+    listed = divergences(None if list_ is None else list_.read_text(encoding="utf-8"))
+    read = (_outcome(case, templates) for case in _load(cases))
+    outcomes = [replace(o, listed=listed.get(o.case.id, "")) for o in read]
     failed = [o for o in outcomes if o.why]
     if as_json:
         lines = ",\n".join(json.dumps(_plain(o), ensure_ascii=False) for o in outcomes)
@@ -81,8 +89,11 @@ def command(
     else:
         for line in (*_rows(outcomes), *(_shown(o) for o in failed[:show])):
             click.echo(line.encode("utf-8", "replace"))
+        asked = [o.admitted_by for o in outcomes if o.admitted_by is not None]
+        by_mask, by_reading = asked.count("mask"), asked.count("reading")
+        click.echo(f"must_accept: {by_mask} of {len(asked)} by the mask, {by_reading} by reading")
     click.echo(f"{len(outcomes) - len(failed)} passed, {len(failed)} failed", err=as_json)
-    if not all(o.is_listed for o in failed):
+    if not all(o.listed for o in failed):
         context.exit(1)
 
 
@@ -127,7 +138,7 @@ def _outcome(case: Case, templates: Path) -> _Outcome:
             written_so_far(dialect, grammar.prompt, last, case.continues) if case.continues else ""
         )
         why = prompt_difference(case, turn.prompt)
-        allowed_by = _allowed_by(case, grammar, lead)
+        admitted = _admitted(case, grammar, lead)
     except UntemplateError as error:
         return _Outcome(case, str(error))
     if not case.is_recorded:
@@ -138,43 +149,23 @@ def _outcome(case: Case, templates: Path) -> _Outcome:
     except Exception as error:  # noqa: BLE001  a reader that raises is one of the things looked for
         return _Outcome(case, f"reading raises {error!r}")
     why = judge(case, dialect, whole, bytewise) or why
-    if not why and allowed_by == "none":
+    if not why and admitted == "none":
         why = f"the grammar does not allow {case.must_accept!r}"
-    return _Outcome(case, why, allowed_by, whole, bytewise)
+    return _Outcome(case, why, admitted, "", whole, bytewise)
 
 
-def _allowed_by(case: Case, grammar: Grammar, lead: str) -> _AllowedBy:
-    """In which sense the grammar takes what it has to take.
+def _admitted(case: Case, grammar: Grammar, lead: str) -> Admitted | None:
+    """How the grammar takes the text that it has to; None: there is none.
 
-    The text may begin with the prompt, or where the first call does. The mask keeps to the spelling
-    of the template; what is spelt otherwise is taken by the lenient sense, that of reading.
+    The text may begin with the prompt, or where the first call does.
     """
     text = case.must_accept
     if not text or not (grammar.tools or grammar.response_schema is not None):
-        return "nothing"
+        return None
     starts = [text, case.input] if case.input.endswith(text) else [text]
     if case.generation_prompt and text.startswith(case.generation_prompt):
         starts = [text.removeprefix(case.generation_prompt)]
-    if any(_accepts(grammar, lead + start) for start in starts):
-        return "mask"
-    if any(is_read_whole(case, grammar, lead + start) for start in starts):
-        return "reading"
-    return "none"
-
-
-def _accepts(grammar: Grammar, text: str) -> bool:
-    """Whether the mask allows a text, byte by byte, and the end of the turn behind it."""
-    from untemplate.constrain import compile_grammar  # noqa: PLC0415  numpy is heavy
-
-    stops = grammar.dialect.stops or ("</s>",)
-    vocabulary = byte_vocabulary(stops, eos=stops[0])
-    ends = [vocabulary.special[stop] for stop in stops]
-    try:
-        constraint = compile_grammar(grammar, vocabulary).constraint()
-        is_allowed = constraint.feed(text.encode("utf-8", "surrogatepass"))
-        return is_allowed and (constraint.is_finished or any(map(constraint.allows, ends)))
-    except UntemplateError:
-        return False
+    return admitted_by(grammar, [lead + start for start in starts])
 
 
 # ------------------------------------------------------------------------------------------- output
@@ -186,14 +177,14 @@ def _rows(outcomes: Sequence[_Outcome]) -> Iterator[str]:
     width = max(map(len, names), default=0)
     for name in sorted(names):
         own = [o for o in outcomes if o.case.template == name]
-        failed = [f"({o.case.id})" if o.is_listed else o.case.id for o in own if o.why]
+        failed = [f"({o.case.id})" if o.listed else o.case.id for o in own if o.why]
         count = f"{len(own) - len(failed)}/{len(own)}"
         yield f"{name:<{width}}  {count:>7}  {' '.join(failed)}".rstrip()
 
 
 def _shown(outcome: _Outcome) -> str:
     case = outcome.case
-    listed = f"\n  listed: {divergences()[case.id]}" if outcome.is_listed else ""
+    listed = f"\n  listed: {outcome.listed}" if outcome.listed else ""
     return f"\n{case.id} {case.template}\n  input: {case.input!r}\n  {outcome.why}{listed}"
 
 
@@ -204,8 +195,8 @@ def _plain(outcome: _Outcome) -> JSON:
         "template": case.template,
         "passed": not outcome.why,
         "why": outcome.why,
-        "divergence": divergences().get(case.id),
-        "must_accept": outcome.allowed_by,
+        "divergence": outcome.listed or None,
+        "must_accept": outcome.admitted_by,
         "whole": _plain_reading(outcome.whole),
         "byte_by_byte": _plain_reading(outcome.bytewise),
     }

@@ -28,7 +28,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib import resources
 from typing import cast
 
@@ -45,7 +44,6 @@ __all__ = [
     "ExpectedCall",
     "Received",
     "divergences",
-    "is_read_whole",
     "judge",
     "prompt_difference",
     "read_case",
@@ -241,11 +239,21 @@ def _arguments(call: Mapping[str, JSON]) -> Mapping[str, JSON] | str:
     return value if isinstance(value, dict) else {}
 
 
-@cache
-def divergences() -> Mapping[str, str]:
-    """The ids of cases whose expectation is not met on purpose, each with its reason."""
-    text = resources.files("untemplate.inference").joinpath("divergences.json").read_text("utf-8")
-    return {number: kind["why"] for kind in json.loads(text) for number in kind["ids"]}
+def divergences(text: str | None = None) -> Mapping[str, str]:
+    """The ids of cases whose expectation is not met on purpose, each with its reason.
+
+    `text`: a file of such reasons, `[{"why": ..., "ids": [...]}]`; default the one for the recorded
+    cases of llama.cpp and vLLM.
+    """
+    if text is None:
+        file = resources.files("untemplate.inference").joinpath("divergences.json")
+        text = file.read_text("utf-8")
+    try:
+        return {str(i): str(kind["why"]) for kind in json.loads(text) for i in kind["ids"]}
+    except (ValueError, TypeError, KeyError) as error:
+        raise RequestError(
+            f'expected [{{"why": ..., "ids": [...]}}]: {error}', place="divergences"
+        ) from None
 
 
 # -------------------------------------------------------------------------------------- the reading
@@ -492,16 +500,3 @@ def _ends_alike(prompt: str, wanted: str) -> bool:
         shared -= 1
     lead = wanted[: len(wanted) - shared]
     return shared > 0 and lead in prompt[: len(prompt) - shared][-len(lead) - _MOST_MORE :]
-
-
-def is_read_whole(case: Case, grammar: Grammar, text: str) -> bool:
-    """Whether the grammar takes a text in its lenient sense: as a turn of complete calls."""
-    reader = Reader(grammar, nonce=case.id)
-    reader.feed(text.encode("utf-8", "surrogatepass"))
-    message = reader.finish("stop")
-    calls = message.tool_calls
-    return message.end == "complete" and len(calls) > 0 and all(map(_is_whole, calls))
-
-
-def _is_whole(call: ToolCall) -> bool:
-    return call.state == "complete" and set(call.arguments_state.values()) <= {"complete"}
