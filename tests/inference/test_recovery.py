@@ -246,6 +246,20 @@ CASES = [
         [("get_weather", {"city": "Paris\n<parameter=zone>\nTX\n<parameter=city>"})],
     ),
     Reads(
+        "nothing follows the markers of a call",
+        "Qwen3-Coder",
+        "Hi\n<tool_call>\n<func",
+        content="Hi",
+        codes=("cut_call",),
+    ),
+    Reads(
+        "a marker at the end of a line of prose is text",
+        "Qwen3-Coder",
+        "It begins with <tool_call>",
+        content="It begins with <tool_call>",
+        codes=("not_a_call",),
+    ),
+    Reads(
         "a server dropped the special tokens",
         "LFM2-8B-A1B",
         "[get_weather(city='Paris'), ping()]",

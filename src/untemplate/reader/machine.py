@@ -263,6 +263,9 @@ class Machine:
     def _no_way(self, match: Match, data: Data, *, final: bool) -> int:
         """The marks led nowhere."""
         start = match.start - self.tape.base
+        way, text = match.cut_opening, self._text if self._origin == "text" else None
+        if final and way and (not text or text.begins_line(data, start, self.tape)):
+            return self._cut_before_name(way, data, start)
         if self._origin == "text":
             self.place = "text"
             mark = bytes(data[start : start + match.first_mark])
@@ -475,18 +478,22 @@ class Machine:
         tape, way = self.tape, call.found.way
         if why == "cut" and not way.is_bare:
             tape.abort()
-            start, size = call.start - tape.base, len(data)
-            self._leave(data, way, start)
-            tape.note("cut_call", "a call is cut before its name", start, size)
-            tape.lost(size)
-            self._call, self.place = None, "after"
-            self._rule = call.plan.after
-            return size
+            self._call = None
+            return self._cut_before_name(way, data, call.start - tape.base)
         call.outcome, call.bad = (
             "text",
             call.bad or Note("not_a_call", "no call follows the marker"),
         )
         return self._abort(call, data, final=True)
+
+    def _cut_before_name(self, way: Way, data: Data, start: int) -> int:
+        """The data ends behind marks of a call: they are no text, and there is no call to give."""
+        assert way.call is not None
+        self._leave(data, way, start)
+        self.tape.note("cut_call", "a call is cut before its name", start, len(data))
+        self.tape.lost(len(data))
+        self.place, self._rule = "after", way.call.after
+        return len(data)
 
     def _cut_call(self, call: CallFrame, data: Data, at: int) -> None:
         record, size = call.record, len(data)

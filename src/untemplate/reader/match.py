@@ -66,6 +66,7 @@ class Match:
         "_known",
         "_marks_seen",
         "_threads",
+        "cut_opening",
         "first_mark",
         "found",
         "is_bare",
@@ -80,6 +81,8 @@ class Match:
         self.first_mark = first_mark
         """Its length: if no way gets through, text goes on behind it."""
         self.found: Found | None = None
+        self.cut_opening: Way | None = None
+        """Where the data ends behind marks of a call and before its name: the way to it."""
         self.is_unknown_header = False
         """Whether what is found is a header that the format does not have."""
         self._threads: list[_Thread] = []
@@ -109,7 +112,7 @@ class Match:
         size = len(data)
         while self._threads:
             if at >= size:
-                return at, final
+                return self._end(at) if final else (at, False)
             if not self._step(data, at, base, final=final):
                 return at, False
             at += 1
@@ -117,6 +120,14 @@ class Match:
                 break
         if self.found is None and self._headed and self._marks_seen > bool(self.first_mark):
             return self._read_header(data, at, base, final=final)
+        return at, True
+
+    def _end(self, at: int) -> tuple[int, bool]:
+        """The data ends on the way: what a marker of a call has begun can only be one."""
+        for thread in self._threads:
+            way, index = thread.way, thread.index - thread.skipped
+            if index and not thread.words and way.call and way.is_own and not way.is_bare:
+                self.cut_opening = way
         return at, True
 
     def _read_header(self, data: Data, at: int, base: int, *, final: bool) -> tuple[int, bool]:

@@ -137,11 +137,12 @@ class TextFrame:
         plan = self.plan
         while True:
             start, mark = plan.marks.find(data, at, final=final)
-            if mark not in plan.line_starts or self._begins_line(data, start, tape):
+            if mark not in plan.line_starts or self.begins_line(data, start, tape):
                 return start, mark
             at = start + len(mark)
 
-    def _begins_line(self, data: Data, at: int, tape: Tape) -> bool:
+    def begins_line(self, data: Data, at: int, tape: Tape) -> bool:
+        """Whether nothing but blanks stands before `at` in its line."""
         # Only the blanks before `at` are looked at: a megabyte of braces is a megabyte of marks.
         told = max(tape.told - tape.base, 0)
         while at > told and data[at - 1] in b" \t":
