@@ -242,7 +242,7 @@ def test_conform_takes_a_list_of_divergences(two_cases, tmp_path):
     lines = result.stdout.splitlines()
     assert lines[0].split() == [HERMES_NAME, "1/2", "(bad)"]
     assert "  listed: The case is wrong." in lines
-    assert "must_accept: 1 of 1 by the mask, 0 by reading" in lines
+    assert "must_accept: 2 of 2 by the mask, 0 by reading" in lines
     assert lines[-1] == "1 passed, 1 failed"
     listed.write_text("{}", encoding="utf-8")
     assert conform(two_cases, "--templates", folder, "--divergences", listed).exit_code == 1

@@ -21,10 +21,10 @@ from typing import cast
 
 import click
 
+from untemplate.cli.admits import Admitted, admitted_by
 from untemplate.cli.inputs import FILE
 from untemplate.errors import RequestError, UntemplateError
 from untemplate.grammar import Grammar, build_grammar
-from untemplate.inference.admits import Admitted, admitted_by
 from untemplate.inference.conform import (
     Case,
     Received,
