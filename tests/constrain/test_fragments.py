@@ -76,6 +76,32 @@ def test_masks_are_those_of_a_walk_of_the_whole_trie(name, is_open):
         assert np.array_equal(found, plainly(compiled._masks, number, ctx))
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("name", ALL)
+def test_a_mask_holds_the_tokens_that_can_be_taken_and_no_others(name, is_open):
+    for number, (_, constraint, row) in enumerate(places(name, 11, 60, is_open=is_open)):
+        if number % 4 == 0:
+            mask = set(allowed(row, WIDE.size))
+            assert mask == {i for i in range(WIDE.size) if constraint.allows(i)}
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 3), (1, 1), (1, 30), (2, 4), (3, 40), (5, None)])
+def test_tokens_may_reach_past_a_least_length(least, most):
+    schema = {"type": "string", "minLength": least} | ({"maxLength": most} if most else {})
+    tool = Tool("f", "", {"properties": {"x": schema}, "required": ["x"]})
+    grammar = build_grammar(ALL["hermes"], (tool,), ToolChoice("required"))
+    constraint = compile_grammar(grammar, WIDE).constraint()
+    assert constraint.feed(b'<tool_call>\n{"name": "f", "arguments": {"x": "')
+    row = np.zeros(constraint.words, np.int32)
+    for data in (b"", b"a", b"\xc3\xb6"):
+        assert constraint.feed(data)
+        constraint.fill(row)
+        mask = set(allowed(row, WIDE.size))
+        assert mask == {i for i in range(WIDE.size) if constraint.allows(i)}
+        if constraint.allows(WIDE.tokens.index(b'"}}')):
+            break
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_with_more_tokens_left_than_far_nothing_is_masked(name):
     narrowed = 0

@@ -140,21 +140,16 @@ class Fragments:
         self._asked: set[tuple[State, bool, int]] = set()
         self._bytes = self._hits = self._misses = 0
 
-    def get(
-        self, state: State, node: int, *, is_counted: bool, is_made: bool = True
-    ) -> Fragment | None:
+    def get(self, state: State, node: int, *, is_counted: bool) -> Fragment | None:
         """From a state on, behind a node of the whole trie; -1: from the beginning of a token.
 
-        None when one that is no loop is asked for the first time: most of them are met once. With
-        `is_made=False` None as well when it is not there.
+        None when one that is no loop is asked for the first time: most of them are met once.
         """
         key = (state, is_counted, node)
         found = self._found.get(key)
         if found is not None:
             self._hits += 1
             return found
-        if not is_made:
-            return None
         self._misses += 1
         if key not in self._asked and state.leaving is None:
             if len(self._asked) >= _MOST_ASKED:

@@ -46,11 +46,12 @@ class Repeats:
         whole = self._whole[row[self._whole >> 5] >> (self._whole & 31) & 1 == 1]
         texts = {element[1:].encode() for element in seen if element[0] == '"'}
         is_open = any(element[0] != '"' for element in seen)
+        has_escapes = not all(all(map(_is_plain, text)) for text in texts)
         candidates: list[int] = whole.tolist()
         gone += [
             np.array([token_id], np.int32)
             for token_id in candidates
-            if (is_open or _may_hold(self._data[token_id], texts))
+            if (is_open or _may_hold(self._data[token_id], texts, has_escapes=has_escapes))
             and self._repeats(at, memory, self._data[token_id])
         ]
         if not gone:
@@ -170,6 +171,6 @@ def _is_plain(byte: int) -> bool:
     return 0x20 <= byte < 0x7F and byte not in b"\"'\\"
 
 
-def _may_hold(data: bytes, texts: set[bytes]) -> bool:
-    """Whether a token may hold one of some strings."""
-    return any(text in data or (b"\\" in data and not all(map(_is_plain, text))) for text in texts)
+def _may_hold(data: bytes, texts: set[bytes], *, has_escapes: bool) -> bool:
+    """Whether a token may hold one of some strings; `has_escapes`: some may be written by them."""
+    return (has_escapes and b"\\" in data) or any(text in data for text in texts)

@@ -78,6 +78,14 @@ class State:
         return None
 
     @property
+    def shadow_count(self) -> int | None:
+        """Set when every character that both allow leads to the same from the shadow, counted so.
+
+        0 where the shadow does not count.
+        """
+        return None
+
+    @property
     def origin(self) -> str:
         """The tool whose schema this is about, where a state knows it; for errors."""
         return ""

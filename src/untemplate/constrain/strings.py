@@ -205,14 +205,33 @@ class Chars(State):
         lane, spans = self.lane, self.lane.machine.spans(self.place)
         if not spans:
             return None
+        if lane.is_zero:
+            arrival = self._next_region()
+            if arrival is None:
+                return None
+            found = Chars(Lane(lane.machine, lane.quote, arrival.region), arrival.place)
+            return found if found.is_shared else None
         most = spans[-1][2]
         free = lane.machine.free(most)
         if free is not None:
             return Chars(Lane(free, lane.quote), 0)
-        if most == self.place or lane.is_zero or lane.machine.slope(most, lane.region):
+        if most == self.place or lane.machine.slope(most, lane.region):
             return None
         found = replace(self, place=most)
         return found if found.is_shared else None
+
+    @property
+    def shadow_count(self) -> int | None:
+        arrival = self._next_region() if self.lane.is_zero else None
+        # The character that leads there is one of those that the shadow counts.
+        return None if arrival is None else 0 if arrival.begins is None else arrival.begins + 1
+
+    def _next_region(self) -> Arrival | None:
+        """Where any character leads when none is left of the count."""
+        lane = self.lane
+        if not lane.machine.is_loop(self.place):
+            return None
+        return lane.machine.arrival(self.place, lane.region, is_zero=True)
 
     def cost(self) -> int | None:
         lane = self.lane

@@ -223,10 +223,19 @@ class Table:
             found = self._shadows[number] = self.state_id(state.shadow)
         return found
 
+    def shadow_count(self, number: int) -> int | None:
+        """See `State.shadow_count`."""
+        state = self.states[number]
+        return None if state is None else state.shadow_count
+
     def differing(self, number: int, loop: int) -> list[tuple[int, int, bool]]:
         """Bytes that lead elsewhere than from a loop, to where, and whether they stay in that."""
         found = self._differing.get((number, loop))
-        if found is None:
+        if found is None and self.shadow_count(number) is not None:
+            row, other = self.row(number), self.row(loop)
+            apart = row.keys() ^ other.keys()
+            found = self._differing[number, loop] = [(b, row.get(b, 0), False) for b in apart]
+        elif found is None:
             row, other = self.row(number), self.row(loop)
             found = self._differing[number, loop] = [
                 (byte, row.get(byte, 0), other.get(byte) == loop)
@@ -384,6 +393,11 @@ class Table:
         row = self.row(number)
         # No loop is left by both of these.
         return row.get(0x61, 0) >= COUNT or row.get(0x41, 0) >= COUNT
+
+    def goes_on(self, number: int) -> bool:
+        """Whether characters may follow in a loop when none is left of its count."""
+        row = self.row(self.at_zero(number))
+        return 0x61 in row or 0x41 in row
 
     def only_byte(self, number: int) -> int:
         """The byte if one alone is allowed, -2 if none is, -1 if several are."""

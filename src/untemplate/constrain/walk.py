@@ -64,12 +64,19 @@ def walk(
 ) -> Walked:
     """All tokens that are allowed in a configuration, but those that `loop.rows` gives."""
     leaving = table.leaving[number]
-    trie = tokens.full if leaving is None else tokens.loop(leaving).rest
+    trie = tokens.full
+    if leaving is not None:
+        loop = tokens.loop(leaving)
+        # Tokens longer than the count may go on behind it; they stay in the loop of no mask.
+        is_short = table.counts(number) and ctx & COUNT_MASK < loop.most and table.goes_on(number)
+        trie = tokens.full if is_short else loop.rest
     found = _Walk(table, tokens, trie, (number, ctx), fragments)
     found.is_whole = fragments is not None and (
         (table.is_shared[number] and found.enter(-1, number, ctx))
         or found.enter_beside(-1, number, ctx)
     )
+    if leaving is not None and table.counts(number):
+        found.uses(tokens.loop(leaving).most - 1)
     if not found.is_whole:
         found.run([(0, trie.roots, number, ctx)])
     return found.walked()
@@ -153,6 +160,10 @@ class _Walk:
                 break
             first, children, states, ctxs = self._step_many(first, children, states, ctxs)
 
+    def uses(self, count: int) -> None:
+        """What is found holds only where more than this is left of the count."""
+        self._used = max(self._used, count)
+
     # ----------------------------------------------------------------------------------- fragments
 
     def enter_beside(self, node: int, number: int, ctx: int) -> bool:
@@ -184,7 +195,7 @@ class _Walk:
                 apart.append((trie.low.item(child), trie.high.item(child)))
                 if entry:
                     self._visit(child, entry, byte, ctx, following)
-        if not self.enter(node, shadow, ctx, apart):
+        if not self.enter(node, shadow, ctx + (table.shadow_count(number) or 0), apart):
             return False
         self._edges.append((number, ctx))
         self.run(following)
@@ -196,18 +207,16 @@ class _Walk:
         number: int,
         ctx: int,
         apart: Sequence[tuple[int, int]] = (),
-        *,
-        is_made: bool = True,
     ) -> bool:
         """Takes the tokens behind a node in a state that has fragments; False: it does not hold.
 
-        `apart`: ranges of tokens that are no matter. `is_made`: whether it is made if need be.
+        `apart`: ranges of tokens that are no matter.
         """
         assert self._fragments is not None
         state = self._table.states[number]
         assert state is not None
         count = ctx & COUNT_MASK
-        fragment = self._fragments.get(state, node, is_counted=bool(count), is_made=is_made)
+        fragment = self._fragments.get(state, node, is_counted=bool(count))
         if fragment is None or (count and count <= fragment.used):
             return False
         row, gone = fragment.row, None
@@ -436,13 +445,8 @@ class _Walk:
         keep = np.ones(len(nodes), np.bool_)
         numbers: list[int] = looping.tolist()
         for number in numbers:
-            if table.is_shared[number] and self._fragments is not None:
-                for n in np.flatnonzero(states == number).tolist():
-                    # There may be hundreds of such nodes: making a fragment of each takes too long.
-                    at_node = int(nodes[n]), number, int(at[n])
-                    keep[n] = not (self._is_full and self.enter(*at_node, is_made=False))
             loop = self._tokens.loop(table.leaving[number] or b"")
-            here = np.flatnonzero((states == number) & keep)
+            here = np.flatnonzero(states == number)
             here = here[loop.clean[nodes[here]]]
             if table.counts(number):
                 here = here[(at[here] & COUNT_MASK) >= loop.characters[nodes[here]]]
