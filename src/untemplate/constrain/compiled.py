@@ -21,6 +21,7 @@ from untemplate.constrain.memory import remember
 from untemplate.constrain.place import UNKNOWN, Configuration, Forced, Place, Places
 from untemplate.constrain.repeats import Repeats
 from untemplate.constrain.sources import Sources
+from untemplate.constrain.spellable import check_spelling
 from untemplate.constrain.table import GROWTH, Limits, Table
 from untemplate.constrain.trie import token_trie
 from untemplate.constrain.turn import TurnMachine
@@ -42,6 +43,7 @@ class CompiledGrammar:
         self.grammar = grammar
         self.vocabulary = vocabulary
         self._limits = limits
+        check_spelling(grammar, vocabulary)
         with GROWTH:
             self._tokens = token_trie(vocabulary)
             self._table = Table(limits)

@@ -1,0 +1,82 @@
+"""Law 15: what a vocabulary can't spell is refused when the grammar is compiled, and named."""
+
+import random
+
+import numpy as np
+import pytest
+
+from constrain.judging import ANSWERS, calls_in
+from constrain.test_laws import allowed, choose_open, run
+from dialects import CODER, HERMES
+from untemplate.constrain import compile_grammar
+from untemplate.dialect import JsonText, Whole
+from untemplate.errors import VocabularyError
+from untemplate.grammar import build_grammar
+from untemplate.message import Tool, ToolChoice
+from untemplate.vocabulary import TokenKind, Vocabulary
+
+
+def without(*missing: int) -> Vocabulary:
+    """All bytes but these, an empty piece, and the end."""
+    tokens = [bytes([b]) for b in range(256) if b not in missing] + [b"", b"<|im_end|>"]
+    kinds = [TokenKind.NORMAL] * (len(tokens) - 1) + [TokenKind.CONTROL]
+    return Vocabulary(tuple(tokens), bytes(kinds), eos=len(tokens) - 1)
+
+
+LACKING = (0x04, 0x06, 0x13, 0xC0, 0xC1, 0xF1, 0xF2, *range(0xF5, 0x100))
+"""As small vocabularies do: some control characters, and bytes that begin no character of text."""
+
+
+@pytest.mark.parametrize(
+    ("schema", "place", "shown"),
+    [
+        ({"required": ["a\x04"]}, "tool f #/required", "04"),
+        ({"properties": {"x": {"const": "\U00040000"}}}, "tool f #/properties/x/const", "f1"),
+        ({"properties": {"x": {"enum": ["\x13", "\x06"]}}}, "tool f #/properties/x/enum", "13"),
+    ],
+)
+def test_what_has_no_spelling_is_named(schema, place, shown):
+    grammar = build_grammar(CODER, (Tool("f", "", schema),), ToolChoice("required"))
+    with pytest.raises(VocabularyError) as refused:
+        compile_grammar(grammar, without(*LACKING))
+    assert refused.value.place == place
+    assert refused.value.message == f"the vocabulary has no token for the bytes {shown}"
+
+
+def test_a_tool_whose_name_has_no_spelling_is_named():
+    grammar = build_grammar(HERMES, (Tool("fine"), Tool("qu")))
+    with pytest.raises(
+        VocabularyError, match=r"tool qu: the vocabulary has no token for .* 71, 75"
+    ):
+        compile_grammar(grammar, without(0x71, 0x75))
+
+
+def test_an_answer_without_a_spelling_is_named():
+    grammar = build_grammar(ANSWERS, response_schema={"const": "a{"})
+    with pytest.raises(VocabularyError, match=r"response_schema #/const: .* bytes 7b"):
+        compile_grammar(grammar, without(0x7B))
+
+
+def test_json_spells_such_characters_by_their_code():
+    values = {"enum": ["\U00040000", "\x06"]}
+    schema = {"type": "object", "properties": {"x\x04": values}, "required": ["x\x04"]}
+    grammar = build_grammar(
+        calls_in(Whole(JsonText())), (Tool("f", "", schema),), ToolChoice("required")
+    )
+    vocabulary = without(*LACKING)
+    written = run(compile_grammar(grammar, vocabulary), 0, random.Random(1), choose_open)
+    text = vocabulary.bytes_of(written).decode()
+    assert "x\\u0004" in text
+
+
+def test_no_mask_is_empty_and_no_empty_piece_is_allowed():
+    vocabulary = without(*LACKING)
+    tool = Tool("f", "", {"properties": {"x": {"type": "string"}}, "required": ["x"]})
+    for dialect in (HERMES, CODER):
+        compiled = compile_grammar(build_grammar(dialect, (tool,)), vocabulary)
+        for seed in range(5):
+            run(compiled, 60, random.Random(seed), choose_open)
+        constraint = compiled.constraint()
+        row = np.zeros(constraint.words, np.int32)
+        constraint.fill(row)
+        assert vocabulary.tokens.index(b"") not in allowed(row, vocabulary.size)
