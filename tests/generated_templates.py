@@ -32,12 +32,15 @@ class Drawn:
     reasoning: bool
     style: str
     parallel: bool
+    runs: bool
+    """Its markers have no brackets, so that two of them in a row look like one."""
 
 
 class _Drawing:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.brackets = self.chance.choice(_BRACKETS)
+        self.runs = self.brackets == ("##", ":")
         self.words = self.chance.sample(_WORDS, 8)
         self.reasoning = self.chance.random() < 0.6
         self.style = self.chance.choice(_STYLES)
@@ -167,4 +170,6 @@ def _shown(text: str) -> str:
 def draw(seed: int) -> Drawn:
     """One template; the same seed gives the same."""
     drawing = _Drawing(seed)
-    return Drawn(drawing.template(), drawing.reasoning, drawing.style, drawing.parallel)
+    return Drawn(
+        drawing.template(), drawing.reasoning, drawing.style, drawing.parallel, drawing.runs
+    )

@@ -1,11 +1,13 @@
 """Habits of templates that are not in the corpus, each in a small template of its own."""
 
 import ast
+import json
 
 import pytest
 
 from untemplate.dialect import CallBlock, Hole, Python
 from untemplate.inference import analyse
+from untemplate.message import Tool
 from untemplate.template.rendering import CompiledTemplate
 from untemplate.turn import ChatTemplate
 
@@ -147,3 +149,36 @@ def test_tools_as_the_text_of_a_variable_are_given_to_it():
     assert template.analysis.capabilities.tools_text == "functions"
     asked = [{"role": "user", "content": "Hi"}]
     assert template.turn(asked).prompt.startswith("Functions: [].")
+
+
+def test_a_response_template_tells_the_calls_that_a_template_does_not(tmp_path):
+    source = chat("<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n")
+    said = {
+        "version": 1,
+        "start_anchor": "<|im_start|>assistant\n",
+        "fields": {
+            "content": {"close": "<|im_end|>"},
+            "tool_calls": {
+                "open_pattern": r"<do>(?P<name>\w+):\d+<with>",
+                "close": "</do>",
+                "content": "json",
+                "repeats": True,
+            },
+        },
+    }
+    config = {"chat_template": source, "eos_token": "<|im_end|>", "response_template": said}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    template = ChatTemplate.open(tmp_path)
+    assert template.analysis.source == "inferred + response_template"
+    turn = template.turn([{"role": "user", "content": "Hi"}], tools=[Tool("f")])
+    turn.feed(b'So.<do>f:0<with>{"a": 1}</do><|im_end|>')
+    message = turn.finish("stop")
+    assert message.content == "So."
+    assert [(c.name, c.arguments) for c in message.tool_calls] == [("f", '{"a": 1}')]
+
+
+def test_a_response_template_that_is_not_understood_is_noted():
+    source = chat("<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n")
+    analysis = analyse(CompiledTemplate(source), response_template={"fields": {}})
+    assert analysis.notes[0] == "response_template: has no fields"
+    assert analysis.source == "inferred + generic"

@@ -1,6 +1,7 @@
 r"""`untemplate inspect`: what was found out about a template, and how far it is proved.
 
-For people; `--json` is for programs, and has the whole dialect and grammar.
+For people; `--json` is for programs, and has the whole dialect and grammar, and the response
+template that transformers would read; `unsaid` is what of the dialect that can't say.
 
     $ untemplate inspect qwen3.jinja
     dialect   inferred; proved by 500 of 500 checks, up to 4 calls in a turn
@@ -23,6 +24,7 @@ import click
 
 from untemplate.cli.inputs import FILE, PLACE
 from untemplate.dialect import END, BlockPattern, CallBlock, Dialect, Hole, Prompt, dumps
+from untemplate.dialect.response_template import to_response_template
 from untemplate.errors import UntemplateError
 from untemplate.grammar import Grammar, build_grammar, nodes
 from untemplate.grammar.export import to_gbnf
@@ -93,9 +95,10 @@ def command(
 
 
 def _inspected(path: Path, seed: int, dialect: Path | None = None) -> _Inspected:
-    template = read_source(path).compile(with_tools=True)
+    source = read_source(path)
+    template = source.compile(with_tools=True)
     start = time.process_time()
-    analysis = analyse(template)
+    analysis = analyse(template, response_template=source.response_template)
     seconds = time.process_time() - start
     if dialect is not None:
         analysis = ChatTemplate.open(path, dialect=dialect).analysis
@@ -187,12 +190,19 @@ def _plain(found: _Inspected) -> JSON:
         "triggers": dict(_triggers(grammar)),
         "special_tokens": dict(_special_tokens(found)),
         "notes": list(found.analysis.notes),
+        "response_template": _response_template(dialect),
         "renderings": [
             {"before": x.before, "has": list(x.has), "text": x.text, "shows": list(x.parts)}
             for x in find_evidence(found.template, found.analysis)
         ],
         "grammar": to_gbnf(grammar).text,
     }
+
+
+def _response_template(dialect: Dialect) -> JSON:
+    """The dialect as transformers reads it, and what that leaves unsaid."""
+    said = to_response_template(dialect)
+    return {"template": dict(said.template), "unsaid": list(said.unsaid)}
 
 
 def _triggers(grammar: Grammar) -> Iterator[tuple[str, JSON]]:
@@ -236,6 +246,7 @@ def _lines(found: _Inspected) -> Iterator[str]:
     yield from _table("losses", (f"{x.what}: {_quoted(x.shown_by)}" for x in analysis.proof.losses))
     yield from _table("unproved", analysis.proof.not_covered)
     yield from _table("notes", analysis.notes)
+    yield from _table("unsaid", to_response_template(dialect).unsaid)
     size = len(to_gbnf(grammar).text.splitlines())
     yield _row("grammar", f"{len(grammar.rules)} rules: {', '.join(grammar.rules)}")
     yield _row("", f"{size} rules as GBNF with one small tool; --json shows them")

@@ -54,7 +54,11 @@ _TYPES: tuple[JsonType, ...] = (
 )
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 _NAME = r"(?P<name>[^<>\[\]{}()\s:]+)"
+_PLAIN = r"(?:[^()|\\]|\\.)*"
+"""Part of an expression without groups and choices."""
 _HOLES = {Hole.NAME: _NAME, Hole.INDEX: r"\d+", Hole.ID: r"[^<>\[\]\s]+"}
+_MARKS = {Hole.INDEX: "\ue021", Hole.ID: "\ue022"}
+"""What stands for expressions of holes while the text around them is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,8 +357,8 @@ def _first(field: Mapping[str, Any], key: str) -> str:
 
 def _literals(pattern: str) -> list[str]:
     """The literal texts around the named groups of an expression, or DialectError."""
-    pattern = re.sub(r"\(\?:[^()|]*\)\?", "", pattern)  # what may be missing
-    pattern = re.sub(r"\(\?:([^()|]*)\|[^()]*\)", r"\1", pattern)  # the first of several
+    pattern = re.sub(rf"\(\?:{_PLAIN}\)\?", "", pattern)  # what may be missing
+    pattern = re.sub(rf"\(\?:({_PLAIN})\|(?:[^()\\]|\\.)*\)", r"\1", pattern)  # one of several
     pieces = re.split(r"\(\?P<\w+>(?:[^()\\]|\\.|\[(?:[^\]\\]|\\.)*\])*\)", pattern)
     return [_unescaped(p) for p in pieces]
 
@@ -415,12 +419,24 @@ def _placeholders(transform: object) -> tuple[str, str]:
     return out[0], out[1]
 
 
+def _with_holes(literal: str) -> Pattern:
+    """The text with the holes for which marks stand in it."""
+    holes: dict[str, Hole] = {mark: hole for hole, mark in _MARKS.items()}
+    parts = re.split(f"([{''.join(holes)}])", literal)
+    return tuple(holes.get(p, p) for p in parts if p)
+
+
 def _read_named(field: Mapping[str, Any], content: str) -> tuple[CallBlock, str, str, str]:
-    literals = _literals(str(field["open_pattern"]))
+    opening = str(field["open_pattern"])
+    for hole, mark in _MARKS.items():
+        opening = opening.replace(_HOLES[hole], mark)
+    literals = _literals(opening)
     closing = _first(field, "close") if "(?=" not in str(field.get("close_pattern")) else ""
     if len(literals) != 2:
         raise DialectError("more than a name", place="response_template.tool_calls.open_pattern")
-    pattern = tuple(p for p in (literals[0], Hole.NAME, literals[1], Hole.ARGUMENTS, closing) if p)
+    before, behind = map(_with_holes, literals)
+    parts_of_call = (*before, Hole.NAME, *behind, Hole.ARGUMENTS, closing)
+    pattern: Pattern = tuple(p for p in parts_of_call if p)
     if content == "json":
         return CallBlock(pattern, _json()), "", "", ""
     if content != "xml-inline":

@@ -11,6 +11,7 @@ generation prompts (`prompts`); build the graph of what the model may write (`gr
 written down where the template can't tell (`merge`); prove it (`prove`).
 """
 
+import json
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -19,6 +20,7 @@ from untemplate.dialect import (
     Before,
     CallBlock,
     Dialect,
+    Given,
     History,
     Hole,
     Pattern,
@@ -26,6 +28,7 @@ from untemplate.dialect import (
     generic,
     given_for,
 )
+from untemplate.dialect.response_template import from_response_template
 from untemplate.errors import DialectError, UntemplateError
 from untemplate.inference.arguments import bare_quote
 from untemplate.inference.calls import CallShape, learn_calls
@@ -72,6 +75,7 @@ def analyse(
     seed: int = 0,
     messages: int = 6,
     cache: Cache | None = None,
+    response_template: JSON = None,
 ) -> Analysis:
     """The dialect of a template with its proof; kept, so that the second time costs nothing.
 
@@ -80,18 +84,21 @@ def analyse(
         seed: of the messages that the proof draws.
         messages: how many of them, in each place of a conversation.
         cache: where analyses are kept beyond this process.
+        response_template: what the model's authors say about its replies; used where the template
+            shows no calls.
 
     Raises:
         DialectError: the template renders no assistant turn at all.
     """
     tokens = tuple(_frozen(v) for v in template.special_tokens.values())
-    key = (template.source, tokens, seed, messages)
+    said = json.dumps(response_template, sort_keys=True) if response_template else ""
+    key = (template.source, tokens, seed, messages, said)
     with _lock:
         found = _kept.get(key)
         if found is not None:
             _kept.move_to_end(key)
             return found
-    analysis = _through(cache, template, seed, messages)
+    analysis = _through(cache, template, seed, messages, said)
     with _lock:
         _kept[key] = analysis
         while len(_kept) > _MOST_KEPT:
@@ -99,15 +106,17 @@ def analyse(
     return analysis
 
 
-def _through(cache: Cache | None, template: CompiledTemplate, seed: int, messages: int) -> Analysis:
+def _through(
+    cache: Cache | None, template: CompiledTemplate, seed: int, messages: int, said: str
+) -> Analysis:
     """The analysis from the caller's cache, or made now and put there."""
     if cache is None:
-        return _analyse(template, seed, messages)
-    key = key_of(template, seed=seed, messages=messages)
+        return _analyse(template, seed, messages, said)
+    key = key_of(template, said, seed=seed, messages=messages)
     text = cache.get(key)
     found = load(text) if text is not None else None
     if found is None:
-        found = _analyse(template, seed, messages)
+        found = _analyse(template, seed, messages, said)
         cache.put(key, save(found))
     return found
 
@@ -116,13 +125,21 @@ def _frozen(value: JSON) -> object:
     return value if isinstance(value, (str, int, float, type(None))) else repr(value)
 
 
-def _analyse(template: CompiledTemplate, seed: int, messages: int) -> Analysis:
+def _analyse(template: CompiledTemplate, seed: int, messages: int, said: str) -> Analysis:
     dialect, examiner, notes = infer(template)
     sources = ["inferred"]
     for given in given_for(template.source):
         dialect = merge(dialect, given)
         sources.append(given.name)
-    if not any(isinstance(b, CallBlock) for b in dialect.blocks.values()):
+    if said and not _has_calls(dialect):
+        try:
+            stated = from_response_template(json.loads(said))
+        except DialectError as error:
+            notes += (str(error),)
+        else:
+            dialect = merge(dialect, Given("response_template", (), stated))
+            sources.append("response_template")
+    if not _has_calls(dialect):
         dialect = add_calls(dialect, generic())
         sources.append("generic")
     if not any(prompt.openings for prompt in dialect.prompts):
@@ -134,6 +151,10 @@ def _analyse(template: CompiledTemplate, seed: int, messages: int) -> Analysis:
     notes += tuple(f"{what}: {why}" for what, why in examiner.refusals.items())
     source = " + ".join(sources)
     return Analysis(dialect, capabilities, proof, source, notes, examiner.renderings)
+
+
+def _has_calls(dialect: Dialect) -> bool:
+    return any(isinstance(b, CallBlock) for b in dialect.blocks.values())
 
 
 def infer(template: CompiledTemplate) -> tuple[Dialect, Examiner, tuple[str, ...]]:

@@ -44,10 +44,10 @@ def _known() -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def key_of(template: CompiledTemplate, *, seed: int, messages: int) -> str:
-    """The name under which an analysis is kept."""
+def key_of(template: CompiledTemplate, said: str = "", *, seed: int, messages: int) -> str:
+    """The name under which an analysis is kept; `said` is a response template, as text."""
     tokens = json.dumps(dict(template.special_tokens), sort_keys=True)
-    parts = (_FORMAT, _known(), template.source, tokens, str(seed), str(messages))
+    parts = (_FORMAT, _known(), template.source, tokens, said, str(seed), str(messages))
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

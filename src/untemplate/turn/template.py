@@ -90,7 +90,8 @@ class ChatTemplate:
             else source.compile(with_tools=False)
         )
         self.source = source
-        self.analysis = analyse(self._with_tools, cache=cache)
+        said = source.response_template
+        self.analysis = analyse(self._with_tools, cache=cache, response_template=said)
         """What was found out: dialect, capabilities, proof."""
         if dialect is not None:
             self.analysis = self._proved(dialect)
