@@ -21,7 +21,7 @@ from untemplate.loop import (
     ToolStarted,
     tool,
 )
-from untemplate.message import Delta
+from untemplate.message import CallDelta, Delta, ToolCall
 from untemplate.testing import FunctionModel, written
 
 
@@ -194,6 +194,41 @@ def test_keyboard_interrupt_of_a_tool_passes_through_after_each_call_has_its_res
     got = statuses(run.result)
     assert got[:2] == ["cancelled", "cancelled"]
     assert got[2] in ("ok", "cancelled")
+
+
+def test_keyboard_interrupt_of_an_early_call_ends_the_reply_and_starts_nothing_more():
+    ran, said = [], []
+
+    @tool(effect="read")
+    def stop():
+        raise KeyboardInterrupt
+
+    def write():
+        ran.append("write")
+
+    async def reply(request):
+        calls = [ToolCall(0, "a", "stop", "{}"), ToolCall(1, "b", "write", "{}")]
+        for call in calls:
+            yield Delta(tool_calls=(CallDelta(call.index, call.id, call.name, "{}"),))
+            yield call
+        for _ in range(50):
+            said.append("x")
+            yield Delta(content="x")
+            await asyncio.sleep(0.01)
+        yield Reply(written(*calls))
+
+    run = ToolLoop(FunctionModel(reply), [stop, write]).run(USER)
+
+    async def main():
+        async for _ in run:
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    check_history(run.result.messages)
+    assert statuses(run.result) == ["cancelled", "cancelled"]
+    assert ran == []
+    assert len(said) < 40
 
 
 def test_a_model_that_is_slow_to_close_does_not_lose_a_second_cancellation():

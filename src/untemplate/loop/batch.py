@@ -76,8 +76,12 @@ class Batch:
         """The next call, already admitted or answered."""
         self._entries.append(entry)
         self._outcomes.append(None)
+        number = len(self._entries) - 1
         if isinstance(entry, Outcome):
-            self._finish(len(self._entries) - 1, entry, is_news=is_news)
+            self._finish(number, entry, is_news=is_news)
+        elif self._is_closed:  # it came too late to be started
+            self._finish(number, _cancelled(entry))
+            self._next = len(self._entries)
         self._pump()
 
     def seal(self) -> None:

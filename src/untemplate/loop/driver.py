@@ -197,6 +197,7 @@ class Driver:
             used_ids=self._ids,
             add=batch.add,
             is_eager=self._is_eager,
+            check=self._check,
         )
         written: Written | None = None
         try:
@@ -216,6 +217,11 @@ class Driver:
             kept = written.message
             if kept.tool_calls or kept.content or kept.reasoning_content:
                 self._record(written, batch, start)
+
+    def _check(self) -> None:
+        """Raise what a tool has raised to end the run."""
+        if self._runner.interrupt is not None:
+            raise self._runner.interrupt
 
     def _is_eager(self, name: str) -> bool:
         tool = self._settings.tools.get(name)
@@ -264,8 +270,7 @@ class Driver:
         )
         self._steps.append(record)
         self.channel.send(StepFinished(record))
-        if self._runner.interrupt is not None:
-            raise self._runner.interrupt
+        self._check()
         return record
 
     async def _finish_paused(self, resumption: Resumption) -> None:

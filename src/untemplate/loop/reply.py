@@ -63,6 +63,7 @@ class ReplyReader:
 
     A sealed call is handed over at once if it may start at once (`is_eager`) and all before it
     were; the others when the reply has ended: then it is known what was repaired in reading them.
+    `check` is asked between two pieces; it raises what an eager call has raised to end the run.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class ReplyReader:
         used_ids: set[str],
         add: Callable[[ToolCall, Sequence[Diagnostic], CallSize | None], None],
         is_eager: Callable[[str], bool],
+        check: Callable[[], None],
     ) -> None:
         self._model = model
         self._fallback = fallback
@@ -85,6 +87,7 @@ class ReplyReader:
         self._used_ids = used_ids
         self._add = add
         self._is_eager = is_eager
+        self._check = check
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._ids = dict[int, str]()
@@ -148,6 +151,7 @@ class ReplyReader:
             async with _closing(stream):
                 async for item in stream:
                     await self._channel.room()
+                    self._check()
                     match item:
                         case Delta():
                             self._stream(item)
