@@ -128,6 +128,8 @@ class Match:
             way, index = thread.way, thread.index - thread.skipped
             if index and not thread.words and way.call and way.is_own and not way.is_bare:
                 self.cut_opening = way
+        if self.cut_opening and self.found and not self.found.way.is_own:
+            self.found = None
         return at, True
 
     def _read_header(self, data: Data, at: int, base: int, *, final: bool) -> tuple[int, bool]:
