@@ -25,6 +25,7 @@ __all__ = [
     "Continue",
     "Delta",
     "Diagnostic",
+    "DiagnosticCode",
     "End",
     "FinishReason",
     "Message",
@@ -53,6 +54,53 @@ FinishReason = Literal["stop", "length", "tool_calls", "cancelled"]
 
 End = Literal["open", "complete", "cut", "forced"]
 """How a turn stands: still `open`, ended as its grammar says, cut off, or closed by budget."""
+
+DiagnosticCode = Literal[
+    "against_schema",
+    "bad_arguments",
+    "bad_call",
+    "bad_envelope",
+    "bad_escape",
+    "bad_json",
+    "bare_call",
+    "call_not_allowed",
+    "cut_call",
+    "duplicate_key",
+    "extra_call",
+    "invalid_utf8",
+    "lone_surrogate",
+    "missing_argument",
+    "missing_call",
+    "missing_close",
+    "missing_marker",
+    "no_arguments",
+    "not_a_call",
+    "null_arguments",
+    "python_literal",
+    "quoted_arguments",
+    "raw_control",
+    "renamed_key",
+    "single_quotes",
+    "spelt_marker",
+    "stop_in_call",
+    "stray_marker",
+    "text_after_call",
+    "text_after_end",
+    "too_deep",
+    "trailing_comma",
+    "unclosed_reasoning",
+    "unclosed_value",
+    "undeclared_argument",
+    "unescaped_quote",
+    "unknown_form",
+    "unknown_header",
+    "unknown_tool",
+    "unquoted_key",
+    "unrequested",
+    "wrapped_arguments",
+    "wrong_type",
+]
+"""What a diagnostic may be about; docs/diagnostics.md says what each means."""
 
 BlockKind = Literal["reasoning", "content", "call"]
 

@@ -9,7 +9,9 @@ escape(rb"\x41", 0, python=True) -> Escape("A", 4)
 import re
 from dataclasses import dataclass
 from json.encoder import encode_basestring
+from typing import Literal
 
+from untemplate.message import DiagnosticCode
 from untemplate.reader.utf8 import Data
 
 __all__ = ["Escape", "escape", "json_escaped"]
@@ -29,7 +31,7 @@ class Escape:
 
     text: str
     end: int
-    code: str = ""
+    code: DiagnosticCode | Literal[""] = ""
     message: str = ""
 
 

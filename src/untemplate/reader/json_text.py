@@ -18,6 +18,7 @@ import json
 import re
 from typing import cast
 
+from untemplate.message import DiagnosticCode
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.escapes import escape, json_escaped
 from untemplate.reader.follow import MORE, NO, YES, Follow
@@ -482,16 +483,18 @@ class JsonFrame:
             sink.text("".join(self._out), self._end)
             self._out.clear()
 
-    def _note(self, sink: Sink, code: str, message: str, start: int, end: int) -> None:
+    def _note(self, sink: Sink, code: DiagnosticCode, message: str, start: int, end: int) -> None:
         if self._muted < 0:
             self._tell(sink)
             sink.note(code, message, start, end)
 
-    def _note_once(self, sink: Sink, code: str, message: str, start: int, end: int) -> None:
+    def _note_once(
+        self, sink: Sink, code: DiagnosticCode, message: str, start: int, end: int
+    ) -> None:
         if code not in self._noted:
             self._noted += (code,)
             self._note(sink, code, message, start, end)
 
-    def _fail(self, at: int, message: str, code: str = "bad_json") -> int:
+    def _fail(self, at: int, message: str, code: DiagnosticCode = "bad_json") -> int:
         self.bad = Note(code, message)
         return at

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from untemplate.grammar.marks import is_distinctive
-from untemplate.message import End, Tool, ToolChoice
+from untemplate.message import DiagnosticCode, End, Tool, ToolChoice
 from untemplate.reader.call import CallFrame
 from untemplate.reader.call_notes import missing_of, notes_of, settle_states
 from untemplate.reader.damage import Damage, damage_in
@@ -196,7 +196,7 @@ class Machine:
         self._match = Match(ways, self.tape.base + at, 0)
         self._origin, self.place = origin, "match"
 
-    def _enter_text(self, rule: str, skip: bytes = b"", late: str = "") -> None:
+    def _enter_text(self, rule: str, skip: bytes = b"", late: DiagnosticCode | None = None) -> None:
         plan = self._plans.rules[rule]
         assert isinstance(plan, TextPlan)
         self._text = TextFrame(plan, skip, late)
@@ -276,7 +276,7 @@ class Machine:
     def _note_stray(self, match: Match, mark: bytes, start: int) -> None:
         if not is_distinctive(mark.decode("utf-8", "replace")) or match.is_bare:
             return
-        code = "not_a_call" if match.may_be_call else "stray_marker"
+        code: DiagnosticCode = "not_a_call" if match.may_be_call else "stray_marker"
         self.tape.note(code, "a marker that leads nowhere is text", start, start + len(mark))
 
     def _no_way_on(self, data: Data, at: int, *, final: bool) -> int:
@@ -311,7 +311,7 @@ class Machine:
         if self._origin == "after" and isinstance(plan, AfterPlan) and plan.text:
             self._enter_text(plan.text)
             return
-        late = "text_after_call" if self._origin == "after" else "text_after_end"
+        late: DiagnosticCode = "text_after_call" if self._origin == "after" else "text_after_end"
         rule, self._unclosed = self._unclosed or self._plans.content, ""
         self._enter_text(rule, late=late)
 

@@ -10,6 +10,7 @@ import json
 import re
 from typing import cast
 
+from untemplate.message import DiagnosticCode
 from untemplate.reader.escapes import escape
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.plain import Plain, quoted_plain, twice_quoted_plain
@@ -62,7 +63,7 @@ class _Mapped:
     def is_spelt(self, mark: bytes, at: int) -> bool:
         return self._sink.is_spelt(mark, self.outer(at))
 
-    def note(self, code: str, message: str, start: int, end: int) -> None:
+    def note(self, code: DiagnosticCode, message: str, start: int, end: int) -> None:
         last = self.outer(end)
         first = self.outer(start) if start > 0 else last - (end - start)
         self._sink.note(code, message, first, last)

@@ -8,10 +8,19 @@ itself (`Word`) or is not to be told (`Muted`).
 from dataclasses import dataclass
 from typing import Protocol
 
+from untemplate.message import DiagnosticCode
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.events import PartKind
 
-__all__ = ["SPELT", "CallSink", "Collected", "Muted", "Note", "Sink", "Word"]
+__all__ = [
+    "SPELT",
+    "CallSink",
+    "Collected",
+    "Muted",
+    "Note",
+    "Sink",
+    "Word",
+]
 
 SPELT = "a marker that ordinary tokens spell is text"
 """Message of the diagnostic `spelt_marker`."""
@@ -21,7 +30,7 @@ SPELT = "a marker that ordinary tokens spell is text"
 class Note:
     """Why something can't be read: a diagnostic code and a sentence."""
 
-    code: str
+    code: DiagnosticCode
     message: str
 
 
@@ -43,7 +52,7 @@ class Sink(Protocol):
     def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
         """An argument is complete; its JSON text began at the cursor."""
 
-    def note(self, code: str, message: str, start: int, end: int) -> None:
+    def note(self, code: DiagnosticCode, message: str, start: int, end: int) -> None:
         """A slip that was set right."""
 
     def is_spelt(self, mark: bytes, at: int) -> bool:
@@ -84,7 +93,7 @@ class Collected:
     def argument(self, name: str, cursor: object, *, ambiguous: bool = False) -> None:
         """Nobody to tell."""
 
-    def note(self, code: str, message: str, start: int, end: int) -> None:
+    def note(self, code: DiagnosticCode, message: str, start: int, end: int) -> None:
         """Nobody to tell."""
 
     def is_spelt(self, mark: bytes, at: int) -> bool:  # noqa: ARG002  nobody knows
@@ -104,7 +113,7 @@ class Word(Collected):
         self._kind: PartKind = kind
         self._sink = sink
 
-    def note(self, code: str, message: str, start: int, end: int) -> None:
+    def note(self, code: DiagnosticCode, message: str, start: int, end: int) -> None:
         self._sink.part(self._kind, end)
         self._sink.note(code, message, start, end)
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from untemplate.message import JSON, Diagnostic, Span, Tool
+from untemplate.message import JSON, Diagnostic, DiagnosticCode, Span, Tool
 from untemplate.reader.chain import Chain, Pieces, listed
 from untemplate.reader.events import (
     ArgumentEnd,
@@ -278,7 +278,7 @@ class Tape:
         if not self.is_deferring:
             self._complete(event)
 
-    def note(self, code: str, message: str, start: int, end: int) -> None:
+    def note(self, code: DiagnosticCode, message: str, start: int, end: int) -> None:
         """Something was not as the grammar says."""
         self._is_mistyped = self._is_mistyped or code == "wrong_type"
         diagnostic = Diagnostic(code, (self.base + start, self.base + end), message)

@@ -9,6 +9,7 @@ import copy
 import re
 from typing import TYPE_CHECKING
 
+from untemplate.message import DiagnosticCode
 from untemplate.reader.match import Match
 from untemplate.reader.plain import Plain, text_plain
 from untemplate.reader.plan import TextPlan
@@ -46,12 +47,14 @@ class TextFrame:
         "plan",
     )
 
-    def __init__(self, plan: TextPlan, skip: bytes = b"", late: str = "") -> None:
+    def __init__(
+        self, plan: TextPlan, skip: bytes = b"", late: DiagnosticCode | None = None
+    ) -> None:
         self.plan = plan
         self.kind: TextKind = plan.kind
         self._skip = skip
         """White space that the mark before may carry; taken off at most once."""
-        self.late = late
+        self.late: DiagnosticCode | None = late
         """Code of the diagnostic that is due if there is text at all."""
         self.is_begun = False
         """Whether it has more than white space."""
