@@ -18,6 +18,7 @@ from untemplate.reader import (
     TextDelta,
     TextEnd,
     TextStart,
+    deltas,
 )
 from untemplate.turn import Turn
 
@@ -273,3 +274,23 @@ def test_a_call_ends_with_the_piece_that_ends_it(dialect, text):
         reader.feed(text[:cut].encode())
         reader.feed(text[cut:].encode())
         assert [c.is_open for c in reader.live.calls] == [False]
+
+
+@pytest.mark.parametrize("text", [CALL, f"Hi.\n{CALL}\n{CALL}", TAGGED])
+def test_events_one_by_one_give_the_deltas_that_they_give_together(text):
+    _, events = feed(grammar_of(CODER if text == TAGGED else HERMES), [text.encode()])
+
+    def sums(found):
+        said, calls = "", {}
+        for delta in found:
+            said += delta.content
+            for news in delta.tool_calls:
+                call = calls.setdefault(news.index, {"id": None, "arguments": "", "state": None})
+                call["id"] = call["id"] or news.id
+                call["arguments"] += news.arguments
+                call["state"] = call["state"] or news.state
+        return said, calls
+
+    alone = [delta for event in events for delta in deltas([event])]
+    assert sums(alone) == sums(deltas(events))
+    assert all(c["id"] and c["state"] == "complete" for c in sums(alone)[1].values())

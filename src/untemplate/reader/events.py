@@ -143,7 +143,8 @@ def deltas(events: Iterable[Event]) -> list[Delta]:
         event = events[0]
         if isinstance(event, ArgumentsDelta):
             return [Delta("", "", (CallDelta(event.index, None, None, event.text),))]
-        return [_delta(event.kind, event.text)] if isinstance(event, TextDelta) else []
+        if isinstance(event, TextDelta):
+            return [_delta(event.kind, event.text)]
     out: list[Delta] = []
     field: int | TextKind = "content"
     pieces: list[str] = []
