@@ -7,7 +7,10 @@ import pytest
 
 from dialects import ALL, CODER, DEEPSEEK, HERMES, QWEN3
 from reader.feeding import Fold, check_tiling, feed, grammar_of, merged
+from reader.outputs import draw
+from reader.soup import literals, soup
 from untemplate.errors import VocabularyError
+from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader import Reader
 from untemplate.vocabulary import byte_vocabulary
 from untemplate.vocabulary.from_gguf import from_gguf
@@ -212,3 +215,34 @@ def test_calls_are_read_where_a_server_dropped_the_special_tokens_and_that_is_sa
 def test_a_name_alone_is_no_call_where_all_markers_are_gone():
     message, _ = feed(grammar_of(DEEPSEEK), [b'f{"a": "x"}'])
     assert message.content == 'f{"a": "x"}'
+
+
+def vocabulary_of(dialect):
+    """Bytes, and a special token for each marker that can't be anything else."""
+    single = {m for text in literals(dialect) for m in marks(text)}
+    return byte_vocabulary(sorted(m for m in single if is_distinctive(m)))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_law_16_ids_and_bytes_agree_on_what_a_dialect_writes(name):
+    rng = random.Random(3)
+    vocabulary = vocabulary_of(ALL[name])
+    assert len(vocabulary.special) > 1
+    for _ in range(10):
+        output = draw(ALL[name], rng)
+        text = output.data.decode()
+        ids = special(text, vocabulary)
+        grammar = grammar_of(ALL[name], prompt=output.prompt)
+        assert read_tokens(grammar, vocabulary, ids) == feed(grammar, [text.encode()])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_law_07_ids_of_any_kind_lose_no_byte(name):
+    vocabulary = vocabulary_of(ALL[name])
+    for seed in range(60):
+        rng = random.Random(seed)
+        text = soup(ALL[name], rng).decode("utf-8", "replace")
+        pieces = [text[at : at + 5] for at in range(0, len(text), 5)]
+        ids = [i for p in pieces for i in vocabulary.encode(p, special=rng.random() < 0.5)]
+        ids += vocabulary.encode(text, special=True)
+        read_tokens(grammar_of(ALL[name]), vocabulary, ids)
