@@ -169,7 +169,8 @@ def quantiles(values, unit, *parts):
 def report(name, engines, named, folder, limit):
     """One table."""
     vocabulary_name, vocabulary = named
-    rows = schemas(name)[:limit]
+    rows = schemas(name)
+    rows = rows[:: max(len(rows) // (limit or len(rows)), 1)]
     print(f"\n### {len(rows)} schemas, {name}, vocabulary of {vocabulary_name}\n")
     print(
         "| engine | handled | all-right | valid accepted | invalid rejected "
@@ -270,7 +271,7 @@ def main(arguments=()):
     parser.add_argument("--vs", default="", help="peers, by comma: " + ", ".join(ENGINES))
     parser.add_argument("--vocabularies", default="llama3_1,qwen3")
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--limit", type=int, help="schemas of each set")
+    parser.add_argument("--limit", type=int, help="about so many schemas of each set, evenly spaced")
     options = parser.parse_args(list(arguments))
     engines = ["untemplate", *filter(None, options.vs.split(","))]
     for name in options.vocabularies.split(","):
