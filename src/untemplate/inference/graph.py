@@ -67,7 +67,8 @@ def build_dialect(
         edges=edges,
         prompts=write_prompts(edges, histories, opened, reasoning),
         stops=stops.texts,
-        calls_max=shape.calls_max if shape else None,
+        # No format has two calls and not three: there the template falls short, not the model.
+        calls_max=1 if shape is not None and shape.calls_max == 1 else None,
         history=tuple(histories),
     )
 

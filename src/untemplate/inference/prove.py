@@ -175,6 +175,7 @@ def _check_place(
         gap = next((g for g in history.gaps if g.what.startswith(" and ".join(shape) + ": ")), None)
         if gap is not None:
             tally.refused.setdefault(f"{place}: {gap.what}")
+            tally.losses.setdefault(f"the template contradicts itself {place}: {gap.what}", wanted)
             continue
         tally.checks += 1
         found = _check_writing(dialect, message, wanted, place, earlier)
