@@ -271,7 +271,9 @@ def main(arguments=()):
     parser.add_argument("--vs", default="", help="peers, by comma: " + ", ".join(ENGINES))
     parser.add_argument("--vocabularies", default="llama3_1,qwen3")
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--limit", type=int, help="about so many schemas of each set, evenly spaced")
+    parser.add_argument(
+        "--limit", type=int, help="about so many schemas of each set, evenly spaced"
+    )
     options = parser.parse_args(list(arguments))
     engines = ["untemplate", *filter(None, options.vs.split(","))]
     for name in options.vocabularies.split(","):
