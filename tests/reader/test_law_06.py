@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from dialects import HERMES
 from families import family
 from untemplate.dialect import END, CallBlock, write_calls
 from untemplate.grammar import build_grammar
@@ -145,3 +146,21 @@ def test_law_06_the_last_chunk_costs_what_the_first_does(name, kilobytes, size):
         _, first, last = read(Reader(grammar), data, size)
         ratios.append(last / first)
     assert min(ratios) <= 1.3
+
+
+BLANK_AT = {
+    "behind a call": '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>',
+    "in front of its closer": '<tool_call>\n{"name": "f", "arguments": {}}',
+    "in front of its arguments": '<tool_call>\n{"name": "f",',
+}
+
+
+@pytest.mark.parametrize("begun", BLANK_AT.values(), ids=BLANK_AT)
+def test_law_06_white_space_without_end_is_looked_at_once(begun):
+    reader = Reader(build_grammar(HERMES, [Tool("f")]))
+    reader.feed(begun.encode())
+    started = time.process_time()
+    for _ in range(20_000):
+        reader.feed(b"                    ")
+    reader.finish("length")
+    assert time.process_time() - started < 2.5

@@ -203,7 +203,7 @@ class CallFrame:
         self, envelope: EnvelopeFrame, data: Data, at: int, tape: Tape, *, final: bool
     ) -> int:
         if envelope.lacks_end and self.plan.closing:
-            verdict = stands(self.plan.closing[0], data, past_space(data, at))
+            verdict = stands(self.plan.closing[0], data, tape.past_space(data, at))
             if verdict == YES:
                 tape.note("missing_close", "an object around the call is not closed", at, at)
                 self._end_arguments()
@@ -236,7 +236,7 @@ class CallFrame:
 
     def _read_word(self, word: Word, data: Data, at: int, tape: Tape) -> int:
         """A name, id or number in the rest of the header: up to what can't be in it."""
-        start = past_space(data, at)
+        start = tape.past_space(data, at)
         ended = (_NO_DIGIT if word.hole is Hole.INDEX else _NO_WORD).search(data, start)
         ends = [ended.start() if ended else -1, *(data.find(e, start) for e in word.ends)]
         end = min((e for e in ends if e >= 0), default=-1)
@@ -253,7 +253,7 @@ class CallFrame:
 
     def _read_mark(self, mark: bytes, data: Data, at: int, tape: Tape) -> int:
         """A mark of the header; one that is missing is passed over if a later thing is there."""
-        first = past_space(data, at)
+        first = tape.past_space(data, at)
         rest = bytes(data[first : first + len(mark)])
         if rest == mark:
             self._step += 1
@@ -336,7 +336,7 @@ class CallFrame:
 
     def _read_closing(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
         """The marks behind the arguments; one that is missing does not matter."""
-        first = past_space(data, at)
+        first = tape.past_space(data, at)
         waits = first == len(data)
         for number, step in enumerate(self.plan.steps[self._step :]):
             if not isinstance(step, bytes):
@@ -361,7 +361,7 @@ class CallFrame:
 
     def _read_arguments(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
         if self.arguments is None:
-            first = past_space(data, at)
+            first = tape.past_space(data, at)
             if first == len(data):
                 return at
             first = self._unwrapped(data, first, tape)
@@ -383,7 +383,7 @@ class CallFrame:
 
     def _end_wrapper(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
         """The bracket behind arguments that stood in an object."""
-        first = past_space(data, at)
+        first = tape.past_space(data, at)
         if first == len(data) and not final:
             return at
         self._end_arguments()

@@ -19,7 +19,7 @@ from untemplate.reader.follow import MORE, YES
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.quoted import QuotedFrame
 from untemplate.reader.sink import CallSink, Note, Word
-from untemplate.reader.utf8 import Data, past_space
+from untemplate.reader.utf8 import Data
 from untemplate.reader.wrapped import opens_wrapper
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class EnvelopeFrame:
     def step(self, data: Data, at: int, sink: CallSink, *, final: bool) -> int:
         """Reads one thing: structure, a key, a value, or a piece of the arguments."""
         if self._sub is None and not self.is_in_arguments:
-            first = past_space(data, at)
+            first = sink.past_space(data, at)
             if first == len(data):
                 return at
             at = self._read_structure(data, first, sink)

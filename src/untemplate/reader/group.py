@@ -60,6 +60,7 @@ class GroupFrame:
 
     __slots__ = (
         "_after",
+        "_blanks",
         "_child",
         "_count",
         "_depth",
@@ -107,6 +108,8 @@ class GroupFrame:
         self._keys = Keys()
         self._count = 0
         self._form: Form | None = None
+        self._blanks = 0
+        """White space that was seen where a value is to begin."""
         self._kinds: Kinds = ()
         self._told = 0
         """Members that were told; a repeated key is not."""
@@ -328,9 +331,11 @@ class GroupFrame:
             return self._start(self._text_value("string"), "string", at)
         if all(isinstance(self._types[k].encoding, Empty) and not self._closer(k) for k in kinds):
             return self._tell_null(at, sink)
-        first = past_space(data, at)
+        first = past_space(data, at + self._blanks)
         if first == len(data):
+            self._blanks = first - at
             return at
+        self._blanks = 0
         groups: list[JsonType] = [k for k in kinds if is_group(self._types[k].encoding)]
         for kind in groups:
             verdict = self._begins_group(kind, data, first)

@@ -287,7 +287,7 @@ class Machine:
             else:
                 self._enter_text(self._plans.content, late="missing_marker")
             return at
-        first = past_space(data, at)
+        first = self.tape.past_space(data, at)
         waits = first == len(data)
         if self._origin == "after":
             plans = self._plans
@@ -317,7 +317,7 @@ class Machine:
 
     def _read_after(self, data: Data, at: int) -> int:
         """Behind a call: another call, the end of the section, or text."""
-        if past_space(data, at) == len(data):
+        if self.tape.past_space(data, at) == len(data):
             return at
         plan = self._plans.rules[self._rule]
         assert isinstance(plan, AfterPlan)
@@ -326,7 +326,7 @@ class Machine:
 
     def _read_end(self, data: Data, at: int) -> int:
         """In front of a stop or behind one."""
-        if past_space(data, at) == len(data):
+        if self.tape.past_space(data, at) == len(data):
             return at
         self._follow([(w, 0) for w in self._plans.stops], self.place, at)
         return at

@@ -11,6 +11,7 @@ from typing import Protocol
 from untemplate.message import DiagnosticCode
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.events import PartKind
+from untemplate.reader.utf8 import Data
 
 __all__ = [
     "SPELT",
@@ -68,6 +69,10 @@ class CallSink(Sink, Protocol):
 
     def written_id(self, written: str) -> None:
         """The id that the model wrote."""
+
+    def past_space(self, data: Data, at: int) -> int:
+        """The position of the next byte that is no white space."""
+        ...
 
 
 class Collected:

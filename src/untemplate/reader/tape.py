@@ -30,7 +30,7 @@ from untemplate.reader.events import (
 from untemplate.reader.faults import find_faults
 from untemplate.reader.record import CallRecord, Record, call_id
 from untemplate.reader.sink import Note
-from untemplate.reader.utf8 import Data, decoded, pointer_token
+from untemplate.reader.utf8 import Data, decoded, past_space, pointer_token
 
 if TYPE_CHECKING:
     from untemplate.reader.specials import Specials
@@ -42,6 +42,7 @@ class Tape:
     """Events and record of one turn."""
 
     __slots__ = (
+        "_blank",
         "_deferred",
         "_index",
         "_is_mistyped",
@@ -70,6 +71,8 @@ class Tape:
         """Whether a tool takes arguments that it does not declare."""
         self.events: list[Event] = []
         self.record = Record()
+        self._blank = (-1, -1)
+        """White space that more may follow: its absolute positions, so that it is seen once."""
         self.base = 0
         """Absolute position of the first byte of the data being read."""
         self.told = 0
@@ -119,6 +122,13 @@ class Tape:
         """The span from what was told last up to position `end` of the data."""
         start, self.told = self.told, max(self.told, self.base + end)
         return start, self.told
+
+    def past_space(self, data: Data, at: int) -> int:
+        """As the function; of space that was there before, only what came since is looked at."""
+        start, seen = self._blank
+        first = past_space(data, seen - self.base if start == self.base + at else at)
+        self._blank = (self.base + at, self.base + first)
+        return first
 
     # -------------------------------------------------------------------------------------- text
 
