@@ -65,6 +65,22 @@ def test_the_cache_keeps_to_its_bounds():
     assert small.bytes <= small.most_bytes + (1 << 20)
 
 
+def test_a_grammar_that_has_learnt_much_begins_anew():
+    grammar = build_grammar(HERMES, TOOLS, ToolChoice("required"))
+    cache, limits = Compilations(8, 1 << 30), Limits(states=400)
+    first = cache.get(grammar, SMALL, limits)
+    under_way = first.constraint()
+    rng = random.Random(5)
+    while first.states <= 200:
+        assert cache.get(grammar, SMALL, limits) is first
+        run(first, 30, rng, choose_any)
+    second = cache.get(grammar, SMALL, limits)
+    assert second is not first
+    assert second.states < 50
+    assert cache.statistics().entries == 1
+    assert under_way.advance(under_way.forced()[0])
+
+
 @pytest.mark.laws
 def test_a_thousand_tool_sets_stay_under_the_bound():
     rng = random.Random(1_000)

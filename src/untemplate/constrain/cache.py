@@ -11,6 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from untemplate.constrain.compiled import CompiledGrammar
+from untemplate.constrain.sources import forget_tools
 from untemplate.constrain.table import Limits
 from untemplate.grammar import Grammar
 from untemplate.vocabulary import Vocabulary
@@ -46,6 +47,12 @@ class Compilations:
         key = (grammar.key, vocabulary.digest, vocabulary.encode is None)
         with self._lock:
             found = self._found.get(key)
+            if found is not None and found.states * 2 > limits.states:
+                # It learns from every turn, and would come to its bound in the end. Turns that are
+                # under way keep it; others begin anew, as do the machines of all tools.
+                del self._found[key]
+                found = None
+                forget_tools()
             if found is not None:
                 self._hits += 1
                 self._found.move_to_end(key)

@@ -15,7 +15,7 @@ from untemplate.constrain.positions import Step
 from untemplate.grammar import Grammar, GrammarOptions, nodes
 from untemplate.grammar.schema import Schemas
 
-__all__ = ["Sources"]
+__all__ = ["Sources", "forget_tools"]
 
 _MOST_TOOLS = 256
 
@@ -58,3 +58,8 @@ class Sources:
 def _writer(parameters: str, origin: str, options: GrammarOptions) -> NotationWriter:
     schemas = Schemas(json.loads(parameters), origin=origin, open_objects=options.open_objects)
     return NotationWriter(schemas, options)
+
+
+def forget_tools() -> None:
+    """Drops what is kept across grammars; what is in use goes on."""
+    _writer.cache_clear()
