@@ -1,5 +1,6 @@
 """What a model wrote, read as it arrives: bytes in, events out. See `reader` and `events`."""
 
+from untemplate.reader.deltas import deltas
 from untemplate.reader.events import (
     ArgumentEnd,
     ArgumentsDelta,
@@ -12,7 +13,6 @@ from untemplate.reader.events import (
     TextDelta,
     TextEnd,
     TextStart,
-    deltas,
 )
 from untemplate.reader.live import LiveCall, LiveTurn
 from untemplate.reader.reader import OnArgument, Reader, Snapshot

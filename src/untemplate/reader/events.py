@@ -8,15 +8,12 @@ block, a call or an argument starts and ends.
     Part(marker) CallStart(0, …) Part(structure) Part(name) Part(structure) ArgumentsDelta('{')
     ArgumentStart("a") ArgumentsDelta('"a": ') ArgumentsDelta('1') ArgumentEnd("a", 1)
     ArgumentsDelta('}') Part(structure) Part(marker) CallEnd(complete)
-
-`deltas` folds events into what an OpenAI stream sends.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from untemplate.message import JSON, CallDelta, CallState, Delta, Diagnostic, Span
+from untemplate.message import JSON, CallState, Diagnostic, Span
 
 __all__ = [
     "ArgumentEnd",
@@ -32,7 +29,6 @@ __all__ = [
     "TextEnd",
     "TextKind",
     "TextStart",
-    "deltas",
 ]
 
 TextKind = Literal["reasoning", "content"]
@@ -135,49 +131,3 @@ Event = (
     | Part
     | Diagnosed
 )
-
-
-def deltas(events: Iterable[Event]) -> list[Delta]:
-    """What an OpenAI stream sends for these events: neighbours of one field as one delta."""
-    if isinstance(events, list) and len(events) == 1:  # most pieces of a stream
-        event = events[0]
-        if isinstance(event, ArgumentsDelta):
-            return [Delta("", "", (CallDelta(event.index, None, None, event.text),))]
-        if isinstance(event, TextDelta):
-            return [_delta(event.kind, event.text)]
-    out: list[Delta] = []
-    field: int | TextKind = "content"
-    pieces: list[str] = []
-    for event in events:
-        if isinstance(event, (ArgumentsDelta, TextDelta)):
-            of = event.index if isinstance(event, ArgumentsDelta) else event.kind
-            if of != field and pieces:
-                out.append(_delta(field, "".join(pieces)))
-                pieces.clear()
-            field = of
-            pieces.append(event.text)
-        elif isinstance(event, CallStart):
-            if pieces:
-                out.append(_delta(field, "".join(pieces)))
-                pieces.clear()
-            out.append(Delta(tool_calls=(CallDelta(event.index, event.id, event.name),)))
-        elif isinstance(event, CallEnd):
-            arguments = ""
-            if pieces and field == event.index:
-                arguments = "".join(pieces)
-            elif pieces:
-                out.append(_delta(field, "".join(pieces)))
-            pieces.clear()
-            news = CallDelta(event.index, arguments=arguments, state=event.state)
-            out.append(Delta(tool_calls=(news,)))
-    if pieces:
-        out.append(_delta(field, "".join(pieces)))
-    return out
-
-
-def _delta(field: int | TextKind, text: str) -> Delta:
-    if field == "content":
-        return Delta(text)
-    if field == "reasoning":
-        return Delta("", text)
-    return Delta("", "", (CallDelta(field, None, None, text),))

@@ -14,7 +14,6 @@ from untemplate.message import JSON, Diagnostic, DiagnosticCode, Span, Tool
 from untemplate.reader.chain import Chain, Pieces, listed
 from untemplate.reader.events import (
     ArgumentEnd,
-    ArgumentsDelta,
     ArgumentStart,
     CallEnd,
     CallStart,
@@ -28,6 +27,7 @@ from untemplate.reader.events import (
     TextStart,
 )
 from untemplate.reader.faults import find_faults
+from untemplate.reader.quick import arguments_event, text_event
 from untemplate.reader.record import CallRecord, Record, call_id
 from untemplate.reader.sink import Note
 from untemplate.reader.utf8 import Data, decoded, past_space, pointer_token
@@ -241,12 +241,12 @@ class Tape:
     def plain_text(self, kind: TextKind, text: str, span: Span) -> Event:
         """More text; up to its end all was told."""
         self.record.pieces.add(text)
-        return TextDelta(kind, text, span)
+        return text_event(kind, text, span)
 
     def plain_arguments(self, text: str, span: Span) -> Event:
         """More of the arguments; up to their end all was told."""
         self._pieces.add(text)
-        return ArgumentsDelta(self._index, text, span)
+        return arguments_event(self._index, text, span)
 
     # ------------------------------------------------------------------------- what frames tell
 
@@ -262,7 +262,7 @@ class Tape:
     def text(self, text: str, end: int) -> None:
         """More of the arguments."""
         self._pieces.add(text)
-        self._emit(ArgumentsDelta(self._index, text, self._span(end)))
+        self._emit(arguments_event(self._index, text, self._span(end)))
 
     def is_spelt(self, mark: bytes, at: int) -> bool:
         """Whether the mark at `at` is not the special token that the vocabulary has for it."""
