@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["PairsPlan"]
 
 _OTHER = -1
-_KEY = Pattern(r"^[^\s\x00-\x1f\x7f<>\"'=:,;&/\\{}\[\]()]+$")
+_KEY = Pattern(f"^{nodes.KEY_CHARACTER}+$")
 """Keys that no schema names, as far as they can be told from what follows them."""
 
 

@@ -31,6 +31,7 @@ from untemplate.grammar.envelope import Envelope
 from untemplate.message import JSON, Tool
 
 __all__ = [
+    "KEY_CHARACTER",
     "ByteSet",
     "Call",
     "Choice",
@@ -47,6 +48,9 @@ __all__ = [
     "Trigger",
     "Value",
 ]
+
+KEY_CHARACTER = r"[^\s\x00-\x1f\x7f<>\"'=:,;&/\\{}\[\]()]"
+"""One character of a key that no schema names, written pair by pair: none that may follow a key."""
 
 TagName = OneOf["name", "id", "index", "arguments"]
 

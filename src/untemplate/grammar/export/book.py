@@ -2,7 +2,7 @@
 
 from untemplate.grammar.build import GrammarOptions
 from untemplate.grammar.export.notes import Notes
-from untemplate.grammar.export.rules import NEVER, Literal, Node, Reference
+from untemplate.grammar.export.rules import NEVER, Literal, Node, Reference, free_name
 
 __all__ = ["RuleBook"]
 
@@ -17,10 +17,7 @@ class RuleBook:
 
     def reserve(self, stem: str) -> str:
         """A name that no rule has yet."""
-        name, count = stem, 1
-        while name in self.rules:
-            count += 1
-            name = f"{stem}-{count}"
+        name = free_name(stem, self.rules)
         self.rules[name] = NEVER
         return name
 

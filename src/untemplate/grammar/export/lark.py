@@ -34,8 +34,10 @@ from untemplate.grammar.export.rules import (
     Rules,
     Sequence,
     Text,
+    free_name,
     references,
     sequence,
+    times,
 )
 
 __all__ = ["print_lark"]
@@ -74,10 +76,7 @@ class _Printer:
         if of not in self._names:
             stem = re.sub(r"[^a-zA-Z0-9]+", "_", stem).strip("_").lower()
             stem = stem if stem[:1].isalpha() else f"rule_{stem}"
-            name, count = stem, 1
-            while name in self._taken:
-                count += 1
-                name = f"{stem}_{count}"
+            name = free_name(stem, self._taken, joint="_")
             self._taken.add(name)
             self._names[of] = name.upper() if upper else name
         return self._names[of]
@@ -101,7 +100,7 @@ class _Printer:
             case Repeat(item, least, most):
                 inner = self._symbol(item, lexical=lexical)
                 group = f"({inner})" if isinstance(item, Repeat | Sequence) else inner
-                return group + _times(least, most)
+                return group + times(least, most)
             case Lexeme(item):
                 if lexical:
                     return f"({self._alternatives(item, lexical=True)})"
@@ -133,8 +132,8 @@ class _Printer:
     def _text(self, text: Text) -> Iterator[str]:
         run = self._name(replace(text, exits=(), rest=EMPTY), "text", upper=True)
         avoid = "|".join(_regex(a) for a in text.avoid)
-        times = _times(text.least, text.most)
-        whole = f"/(?s:.{times})/"
+        count = times(text.least, text.most)
+        whole = f"/(?s:.{count})/"
         self._lines[run] = f"{whole} & ~/(?s:.*)({avoid})(?s:.*)/" if avoid else whole
         for mark in text.avoid:
             ways = [
@@ -196,20 +195,6 @@ def _lexemes(node: Node) -> Iterator[Lexeme]:
                 yield from _lexemes(way.node)
         case _:
             return
-
-
-def _times(least: int, most: int | None) -> str:
-    match least, most:
-        case 0, 1:
-            return "?"
-        case 0, None:
-            return "*"
-        case 1, None:
-            return "+"
-        case _:
-            return (
-                f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
-            )
 
 
 def _string(text: str) -> str:

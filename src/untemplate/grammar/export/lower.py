@@ -31,6 +31,7 @@ from untemplate.grammar.export.rules import (
     characters,
     choice,
     complement,
+    free_name,
     one_of,
     repeat,
     sequence,
@@ -95,10 +96,7 @@ class _Lowering:
 
     def _name(self, stem: str) -> str:
         """A name that is still free: `stem`, `stem-2`, ..."""
-        name, count = stem, 1
-        while name in self.rules:
-            count += 1
-            name = f"{stem}-{count}"
+        name = free_name(stem, self.rules)
         self.rules[name] = NEVER
         return name
 

@@ -22,7 +22,9 @@ from untemplate.grammar.export.rules import (
     Repeat,
     Rules,
     Sequence,
+    free_name,
     prune,
+    times,
 )
 
 __all__ = ["print_rules"]
@@ -53,10 +55,7 @@ class _Printer:
         """The name of a rule or a group, given to it when it is first asked for."""
         if of not in self._names:
             stem = re.sub(r"[^a-zA-Z0-9]+", "-", stem).strip("-") or "rule"
-            name, count = stem, 1
-            while name in self._taken:
-                count += 1
-                name = f"{stem}-{count}"
+            name = free_name(stem, self._taken)
             self._taken.add(name)
             self._names[of] = name
         return self._names[of]
@@ -78,7 +77,7 @@ class _Printer:
             case Reference(rule):
                 return self._name(rule, rule)
             case Repeat(item, least, most):
-                return self._repeated(item) + _times(least, most)
+                return self._repeated(item) + times(least, most)
             case _:
                 return f"({self._alternatives(node)})"
 
@@ -89,20 +88,6 @@ class _Printer:
         if name not in self._lines:
             self._lines[name] = self._alternatives(node)
         return name
-
-
-def _times(least: int, most: int | None) -> str:
-    match least, most:
-        case 0, 1:
-            return "?"
-        case 0, None:
-            return "*"
-        case 1, None:
-            return "+"
-        case _:
-            return (
-                f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
-            )
 
 
 def _range(first: int, last: int) -> str:

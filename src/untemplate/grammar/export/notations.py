@@ -276,7 +276,7 @@ def _guarded_too(written: Written, typed: Typed) -> tuple[Written, ...]:
 
 
 # The same as in `constrain.pairs`.
-_KEY = parse(r"[^\s\x00-\x1f\x7f<>\"'=:,;&/\\{}\[\]()]")
+_KEY = parse(nodes.KEY_CHARACTER)
 """What keys that no schema names are made of, so that they can be told from what follows them."""
 
 

@@ -12,7 +12,7 @@ Each printer says it in its own way, as rules of an Aho-Corasick automaton or as
 joined, and what can't be written (`NEVER`) takes with it whatever needs it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -35,12 +35,14 @@ __all__ = [
     "characters",
     "choice",
     "complement",
+    "free_name",
     "one_of",
     "optional",
     "prune",
     "references",
     "repeat",
     "sequence",
+    "times",
 ]
 
 
@@ -303,6 +305,30 @@ def _without(node: Node, productive: set[str]) -> Node:
             return Lexeme(_without(item, productive))
         case _:
             return node
+
+
+def times(least: int, most: int | None) -> str:
+    """How often something may stand, in the signs that all notations share."""
+    match least, most:
+        case 0, 1:
+            return "?"
+        case 0, None:
+            return "*"
+        case 1, None:
+            return "+"
+        case _ if least == most:
+            return f"{{{least}}}"
+        case _:
+            return f"{{{least},{'' if most is None else most}}}"
+
+
+def free_name(stem: str, taken: Container[str], *, joint: str = "-") -> str:
+    """The stem, or the first of `stem-2`, `stem-3` and so on that is not taken."""
+    name, count = stem, 1
+    while name in taken:
+        count += 1
+        name = f"{stem}{joint}{count}"
+    return name
 
 
 def references(node: Node) -> Iterator[str]:
