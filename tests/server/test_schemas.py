@@ -1,10 +1,18 @@
 """Schemas of requests: what is no schema, what no mask can enforce, and what a strict tool is."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 
+from dialects import HERMES
 from serving import HELLO, client
+from untemplate.constrain import compile_grammar
+from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.grammar.report import Keyword
 from untemplate.server.keywords import told_in_header
+from untemplate.vocabulary import byte_vocabulary
+from untemplate.wire.openai.request import decode_request
 
 CHAT = "/v1/chat/completions"
 
@@ -68,3 +76,34 @@ def test_a_header_is_bounded_and_ascii():
     assert len(told) < 2_100
     assert told.startswith("tool zahlen #/properties/gr%C3%B6%C3%9Fe0/pattern, tool zahlen")
     assert told.endswith(" more")
+
+
+@pytest.mark.parametrize(
+    ("asked", "text", "is_written"),
+    [
+        ({}, '{"b": 1, "a": 2}', True),
+        ({}, '{"b":1,\n "a": 2}', True),
+        ({}, '{"a": 2, "c": 3}', False),
+        ({"open_objects": True}, '{"a": 2, "c": 3}', True),
+        ({"key_order": "declared"}, '{"b": 1, "a": 2}', False),
+        ({"key_order": "declared"}, '{"a":2,"b": 1}', True),
+        ({"whitespace": "exact"}, '{"a":2, "b": 1}', False),
+        ({"whitespace": "exact"}, '{"b": 2, "a": 1}', True),
+    ],
+)
+def test_how_calls_are_written_is_for_the_request_to_say(asked, text, is_written):
+    numbers = {"a": {"type": "integer"}, "b": {"type": "integer"}}
+    body = {**HELLO, **asked, "tools": [tool("f", {"type": "object", "properties": numbers})]}
+    request = decode_request(json.dumps(body).encode())
+    options = GrammarOptions(**asdict(request.writing))
+    grammar = build_grammar(HERMES, request.tools, request.choice, options=options)
+    constraint = compile_grammar(grammar, byte_vocabulary(["<|im_end|>"], eos="<|im_end|>"))
+    call = f'<tool_call>\n{{"name": "f", "arguments": {text}}}\n</tool_call>'
+    assert constraint.constraint().feed(call.encode()) is is_written
+    assert client([call.encode()]).post(CHAT, json=body).status_code == 200
+
+
+def test_unknown_ways_of_writing_are_refused():
+    response = client([b"Hello"]).post(CHAT, json={**HELLO, "key_order": "sorted"})
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == "key_order"

@@ -99,7 +99,7 @@ class ChatEndpoint:
             report_on,
             request.tools,
             request.response_schema,
-            open_objects=False,
+            open_objects=request.writing.open_objects,
             in_pairs=is_in_pairs(self._served.template.dialect),
         )
         return {CHECKED_HEADER: told_in_header(report.checked)} if report.checked else {}

@@ -9,7 +9,7 @@ done at the limit, and what the answer says of it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import assert_never
 
@@ -19,7 +19,7 @@ from untemplate.dialect import TextBlock
 from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.sampling import Sampling
 from untemplate.errors import RequestError, UntemplateError
-from untemplate.grammar import Grammar
+from untemplate.grammar import Grammar, GrammarOptions
 from untemplate.message import Delta, Message, Usage
 from untemplate.reader import deltas
 from untemplate.server.points import Points
@@ -167,6 +167,7 @@ def _turn(served: Served, request: ChatRequest, plan: Plan | None, nonce: str) -
         tool_choice=request.choice,
         response_schema=request.response_schema,
         continue_final_message=request.continue_final_message,
+        options=GrammarOptions(**asdict(request.writing)),
         nonce=nonce,
         now=datetime.now().astimezone(),
         variables=request.variables,

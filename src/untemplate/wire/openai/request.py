@@ -28,7 +28,7 @@ from untemplate.wire.openai.conversation import (
     read_variables,
 )
 
-__all__ = ["DEPTH_LIMIT", "ChatRequest", "Limits", "Sampling", "decode_request"]
+__all__ = ["DEPTH_LIMIT", "ChatRequest", "Limits", "Sampling", "Writing", "decode_request"]
 
 DEPTH_LIMIT = 64
 """Deepest nesting of a request; tool schemas of real programs stay below 20."""
@@ -80,6 +80,17 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Writing:
+    """How calls are written where JSON leaves a choice. These fields are ours as well."""
+
+    whitespace: Literal["bounded", "exact"] = "bounded"
+    """`exact`: only the space that the template itself writes."""
+    key_order: Literal["any", "declared"] = "any"
+    open_objects: bool = False
+    """Objects that list properties and say nothing of others take others too."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """What a client asks for."""
 
@@ -98,6 +109,7 @@ class ChatRequest:
     variables: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     """Further template variables (`enable_thinking`, say)."""
     limits: Limits = Limits()
+    writing: Writing = Writing()
 
 
 _Count = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
@@ -144,6 +156,9 @@ class _Body(msgspec.Struct):
     reasoning_tokens: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = None
     check_max_tokens: bool | None = None
     truncation: Literal["auto", "disabled"] | None = None
+    whitespace: Literal["bounded", "exact"] | None = None
+    key_order: Literal["any", "declared"] | None = None
+    open_objects: bool | None = None
     audio: Any = None
     chat_template: Any = None
     function_call: Any = None
@@ -196,6 +211,11 @@ def decode_request(body: bytes) -> ChatRequest:
             reasoning_tokens=read.reasoning_tokens,
             check_max_tokens=bool(read.check_max_tokens),
             fit=read.truncation == "auto",
+        ),
+        writing=Writing(
+            whitespace=read.whitespace or "bounded",
+            key_order=read.key_order or "any",
+            open_objects=bool(read.open_objects),
         ),
     )
 
