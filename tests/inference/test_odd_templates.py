@@ -182,3 +182,20 @@ def test_a_response_template_that_is_not_understood_is_noted():
     analysis = analyse(CompiledTemplate(source), response_template={"fields": {}})
     assert analysis.notes[0] == "response_template: has no fields"
     assert analysis.source == "inferred + generic"
+
+
+def test_a_prompt_of_switches_that_were_not_tried_together_is_read_by_the_one_most_like_it():
+    body = HEADER.replace("m['role']", "m.role") + (
+        "{% if m.reasoning %}<think>{{ m.reasoning }}</think>{% endif %}{{ m.content }}<|im_end|>\n"
+    )
+    prompt = (
+        "{% if add_generation_prompt %}<|im_start|>{% if loud %}LOUD {% endif %}assistant\n"
+        "{% if thinking %}<think>{% endif %}{% endif %}"
+    )
+    template = ChatTemplate("{% for m in messages %}" + body + "{% endfor %}" + prompt)
+    asked = [{"role": "user", "content": "Hi"}]
+    turn = template.turn(asked, variables={"loud": True, "thinking": True})
+    assert turn.prompt.endswith("<|im_start|>LOUD assistant\n<think>")
+    turn.feed(b"Hm.</think>So.<|im_end|>")
+    message = turn.finish("stop")
+    assert (message.reasoning_content, message.content) == ("Hm.", "So.")

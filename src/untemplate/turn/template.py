@@ -25,6 +25,7 @@ from untemplate.errors import DialectError, RequestError, TemplateError
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.grammar.report import refuse_inexact
 from untemplate.inference import Analysis, Cache, analyse, prove
+from untemplate.inference.text import common_suffix
 from untemplate.message import JSON, Continue, Tool, ToolChoice
 from untemplate.reader import OnArgument
 from untemplate.template.history import Change, Prepared, prepare
@@ -367,7 +368,13 @@ class ChatTemplate:
             )
             return len(prompt.text), prompt.before == place, switches
 
-        return max(fitting or self.dialect.prompts, key=likeness)
+        if fitting:
+            return max(fitting, key=likeness)
+        # Switches that were not tried together: the prompt that ends most like it.
+        return max(
+            self.dialect.prompts,
+            key=lambda p: (len(common_suffix(text[-len(p.text) :], p.text)), *likeness(p)[1:]),
+        )
 
 
 def _checked(messages: Messages) -> Messages:
