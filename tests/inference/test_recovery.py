@@ -260,6 +260,22 @@ CASES = [
         codes=("not_a_call",),
     ),
     Reads(
+        "reasoning is closed and nothing opened",
+        "Cohere2MoE",
+        "Hm.<|END_THINKING|>Hi",
+        content="Hi",
+        reasoning="Hm.",
+        codes=("missing_marker",),
+    ),
+    Reads(
+        "a constraint behind a recipient in the role",
+        "openai-gpt-oss-120b",
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant to=functions.ping<|channel|>"
+        "commentary <|constrain|>json<|message|>{}<|call|>",
+        [("ping", {})],
+        reasoning="Hm.",
+    ),
+    Reads(
         "a server dropped the special tokens",
         "LFM2-8B-A1B",
         "[get_weather(city='Paris'), ping()]",

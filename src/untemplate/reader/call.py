@@ -284,7 +284,7 @@ class CallFrame:
         """Goes on as another call that begins alike, if its next mark stands there."""
         best, read = NO, self.plan.steps[: self._step]
         for other in self.found.way.variants:
-            mark = other.steps[self._step]
+            mark = other.steps[self._step] if self._step < len(other.steps) else None
             if other.steps[: self._step] == read and isinstance(mark, bytes):
                 verdict = stands(mark, data, at)
                 if verdict == YES:

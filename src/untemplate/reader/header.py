@@ -8,13 +8,15 @@ on the same line, what is between is header, not text.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
 
 from untemplate.grammar.marks import is_distinctive
 from untemplate.reader.follow import MORE, NO, YES
 from untemplate.reader.utf8 import Data
 from untemplate.reader.ways import ENDED, Way
 
-__all__ = ["MOST_HEADER_BYTES", "leads_to_text", "read_header"]
+__all__ = ["MOST_HEADER_BYTES", "leads_to_text", "leave", "read_header"]
 
 MOST_HEADER_BYTES = 256
 
@@ -45,6 +47,17 @@ def read_header(
     end, _ = min(ends, key=lambda e: e[1])
     header = b"".join(bytes(data[start:end]).split())
     return YES, max(ways, key=lambda w: _likeness(w, header)), end
+
+
+def leave(ways: Sequence[Way], headed: Sequence[Way], seen: int) -> Way | None:
+    """The way to text that is taken where only the marks stand that all ways begin with."""
+    shared = takewhile(
+        lambda marks: len(set(marks)) == 1, zip(*(w.elements for w in ways), strict=False)
+    )
+    contents = [w for w in headed if len(w.elements) > seen]
+    if seen and contents and len(list(shared)) == seen:
+        return replace(contents[-1], is_own=False)
+    return None
 
 
 def _last(way: Way) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from untemplate.dialect import Hole
 from untemplate.reader.follow import MORE
-from untemplate.reader.header import leads_to_text, read_header
+from untemplate.reader.header import leads_to_text, leave, read_header
 from untemplate.reader.utf8 import SPACE, Data, past_space
 from untemplate.reader.ways import ENDED, Way, Word
 
@@ -65,6 +65,7 @@ class Match:
         "_headed",
         "_known",
         "_marks_seen",
+        "_own",
         "_threads",
         "cut_opening",
         "first_mark",
@@ -86,6 +87,8 @@ class Match:
         self.is_unknown_header = False
         """Whether what is found is a header that the format does not have."""
         self._threads: list[_Thread] = []
+        self._own: list[Way] = []
+        """Ways of the family that lead on."""
         self._headed: list[Way] = []
         """Ways that such a header may be like."""
         self._marks_seen, self._known = 0, start
@@ -95,6 +98,8 @@ class Match:
             self.is_bare = self.is_bare or way.is_bare
             self.may_be_call = self.may_be_call or way.call is not None
             thread = _Thread(way, skipped, start)
+            if not skipped and way.is_own and way.target not in ("end", ENDED):
+                self._own.append(way)
             if not skipped and leads_to_text(way):
                 self._headed.append(way)
             if skipped < len(way.elements):
@@ -118,9 +123,15 @@ class Match:
             at += 1
             if self.found and self._is_enough(self.found):
                 break
-        if self.found is None and self._headed and self._marks_seen > bool(self.first_mark):
-            return self._read_header(data, at, base, final=final)
-        return at, True
+        if self.found is not None or not self._headed:
+            return at, True
+        is_decided = True
+        if self._marks_seen > bool(self.first_mark):
+            at, is_decided = self._read_header(data, at, base, final=final)
+        if is_decided and self.found is None and self.first_mark:
+            way = leave(self._own, self._headed, self._marks_seen)
+            self.found = Found(way, self._known, 0, (), self._known) if way else None
+        return at, is_decided
 
     def _end(self, at: int) -> tuple[int, bool]:
         """The data ends on the way: what a marker of a call has begun can only be one."""
