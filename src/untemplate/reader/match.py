@@ -160,7 +160,8 @@ class Match:
             return found.way.is_own or not any(t.way.is_own for t in self._threads)
         if not self._threads:
             return True
-        return found.way.call is None and found.way.target not in ("end", ENDED)
+        is_longer = any(t.way.target == found.way.target for t in self._threads)
+        return not (is_longer or found.way.call or found.way.target in ("end", ENDED))
 
     def _step(self, data: Data, at: int, base: int, *, final: bool) -> bool:
         """Moves every way by one byte; False when more bytes are needed to do so."""
