@@ -9,6 +9,7 @@ a tool, a key that is required and a value that stands alone are.
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from untemplate.dialect import CallBlock, Pairs
 from untemplate.errors import VocabularyError
@@ -27,7 +28,7 @@ _CODE = b"\\u0123456789abcdef"
 
 def check_spelling(grammar: Grammar, vocabulary: Vocabulary) -> None:
     """Raises VocabularyError with tool, pointer and bytes of the first thing without a spelling."""
-    missing = frozenset(range(256)) - {t[0] for t in vocabulary.tokens if len(t) == 1}
+    missing = _missing(vocabulary)
     if not missing:
         return
     blocks = [b for b in grammar.dialect.blocks.values() if isinstance(b, CallBlock)]
@@ -38,6 +39,12 @@ def check_spelling(grammar: Grammar, vocabulary: Vocabulary) -> None:
         _check_schema(json.dumps(tool.parameters), missing, origin, is_raw=is_raw)
     if grammar.response_schema is not None:
         _check_schema(json.dumps(grammar.response_schema), missing, ANSWER, is_raw=False)
+
+
+@lru_cache(maxsize=8)
+def _missing(vocabulary: Vocabulary) -> frozenset[int]:
+    """Bytes that are no token of their own. O(tokens), so it is asked once."""
+    return frozenset(range(256)) - {t[0] for t in vocabulary.tokens if len(t) == 1}
 
 
 def _check_schema(text: str, missing: frozenset[int], origin: str, *, is_raw: bool) -> None:
