@@ -62,6 +62,7 @@ FOUND = [
         "stop",
     ),
     ("deepseek", 0, '<｜tool▁call▁begin｜>f<｜tool▁sep｜> "'.encode(), "stop"),
+    ("MiniMax-M1", 0, b'{"name":"f","arguments":{}}}\n', "stop"),
     ("muse-glimmer", 0, b"to=f<|message|><atem:im", "length"),
 ]
 """What fuzzing found, made as short as it goes: family, prompt, input, reason."""

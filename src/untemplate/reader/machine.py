@@ -386,7 +386,7 @@ class Machine:
         self._call = None
         start = call.start - tape.base
         way = call.found.way
-        if not way.is_bare and call.bad is not None:
+        if way.elements and not way.is_bare and call.bad is not None:
             tape.note("not_a_call", call.bad.message, start, call.found.end - tape.base)
         if self._origin == "text":
             self.place = "text"
