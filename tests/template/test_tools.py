@@ -36,7 +36,6 @@ ODD = {
     "f": ({"enum": [None, 1]}, "int"),
     "g": ({"type": "array"}, "list[str]"),
     "h": ({"type": "array", "items": {"$ref": "#/$defs/Node"}}, "list[dict]"),
-    "i": ({"type": "date"}, "str"),
     "j": ({"type": "string", "description": None}, "str"),
 }
 DEFINITIONS = {
