@@ -21,6 +21,7 @@ from untemplate.loop import (
     ToolStarted,
     tool,
 )
+from untemplate.loop.threads import ThreadPool
 from untemplate.message import CallDelta, Delta, ToolCall
 from untemplate.testing import FunctionModel, written
 
@@ -308,3 +309,33 @@ def test_a_history_left_by_a_cancellation_can_be_gone_on_with():
         return await ToolLoop(model).complete([*messages, *USER])
 
     assert asyncio.run(main()).text == "fine"
+
+
+def test_a_thread_that_wakes_behind_the_timeout_begins_nothing(monkeypatch):
+    ran, awake = [], threading.Event()
+    take = ThreadPool._next
+
+    def take_late(pool):
+        job = take(pool)
+        awake.wait(10)
+        return job
+
+    monkeypatch.setattr(ThreadPool, "_next", take_late)
+    monkeypatch.setattr("untemplate.loop.execution._GRACE_S", 0.01)
+
+    @tool(effect="write", timeout_s=0.01)
+    def late():
+        ran.append("late")
+
+    async def main():
+        loop = ToolLoop(script(written(("late", {})), "done"), [late])
+        run = loop.run(USER)
+        async for _ in run:
+            pass
+        awake.set()
+        while loop.hanging():  # noqa: ASYNC110 - threads end in their own time
+            await asyncio.sleep(0.001)
+        return run.result
+
+    assert statuses(asyncio.run(main())) == ["timed_out"]
+    assert not ran

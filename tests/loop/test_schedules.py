@@ -48,7 +48,8 @@ class World:
 
     def enter(self, context, n, *, exclusive):
         self.entered[context.call_id, n] += 1
-        if exclusive:
+        # A thread may lose the processor between the last look at its context and here.
+        if exclusive and not context.is_cancelled:
             others = [c.call_id for c in list(self.running.values()) if not c.is_cancelled]
             self.overlaps += [(context.call_id, other) for other in others]
         self.running[context.call_id] = context

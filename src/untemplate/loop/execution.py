@@ -135,6 +135,9 @@ class Runner:
         tool, limit = ready.tool, ready.tool.rules.result_max
 
         def compute() -> object:
+            if context.is_cancelled:
+                # The thread came to life after the timeout: what was not begun must not begin.
+                raise TimeoutError
             value = tool.run(tool.convert(ready.arguments), context)
             return value if inspect.isawaitable(value) else serialise(value, limit)
 
