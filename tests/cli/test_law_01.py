@@ -143,6 +143,11 @@ def test_law_01_holds_through_the_commands(path, tmp_path):
         check(path, seed, tmp_path)
 
 
+def test_an_answer_that_leaves_no_trace_behind_results_whose_header_differs(tmp_path):
+    path = corpus_dir() / "templates/NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja"
+    check(path, 3, tmp_path)
+
+
 @pytest.mark.laws
 @pytest.mark.parametrize("path", templates(), ids=lambda p: p.stem)
 def test_law_01_holds_through_the_commands_for_many_messages(path, tmp_path):

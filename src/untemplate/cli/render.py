@@ -82,6 +82,11 @@ def _answer(template: ChatTemplate, request: Request, now: datetime) -> str:
         if led is not None:
             return led
         text = frame.literals[0].removesuffix(history.after)
+        # Where the header is not that of the prompt, it stands in front of the first part too.
+        header = max(
+            (o.literal for o in history.openings if text.startswith(o.literal)), key=len, default=""
+        )
+        text = text.removeprefix(header)
         return text if _leads(turn, "content", text) else _first(_ways(turn, "content")) + text
     block = frame.parts[0].block
     if led is not None and _leads(turn, block, led):
