@@ -66,6 +66,13 @@ def test_bounds_of_any_size_are_exact(low, high, first, last, values):
             assert is_taken == holds(schema, value), (schema, value)
 
 
+def test_a_bound_of_more_digits_than_a_decimal_keeps_by_itself():
+    bound = -16767454801007909012915616917
+    answer = answer_by({"type": "number", "exclusiveMinimum": bound})
+    taken = [takes_answer(answer, value) for value in (bound - 1, bound, bound + 1)]
+    assert taken == [False, False, True]
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.sampled_from(STEPS), st.lists(NUMBER, min_size=8, max_size=8), st.integers(-9, 9))
 def test_steps_are_exact(step, values, factor):

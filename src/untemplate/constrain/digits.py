@@ -186,10 +186,10 @@ class _Bound:
 
     def __init__(self, value: Decimal, *, is_low: bool) -> None:
         rounding = ROUND_CEILING if is_low else ROUND_FLOOR
-        plain = value.quantize(_FINEST, rounding, _EXACT) if abs(value) < _BEYOND else value
+        plain = value.quantize(_FINEST, rounding, _EXACT) if value.copy_abs() < _BEYOND else value
         self._inside = 0 if plain == value else 1 if is_low else -1
         """How a plain number that equals the one compared to stands against the bound."""
-        whole, _, fraction = format(abs(plain), "f").partition(".")
+        whole, _, fraction = format(plain.copy_abs(), "f").partition(".")
         self._whole = [int(d) for d in whole.lstrip("0") or "0"]
         self._fraction = [int(d) for d in fraction.rstrip("0")]
         self._is_beyond = len(self._whole) > MOST_DIGITS
@@ -197,7 +197,7 @@ class _Bound:
         self._is_zero = plain == 0
         self._is_below_zero = value < 0
         self._is_nothing = value == 0
-        self._digits = [int(d) for d in format(abs(value), "f").replace(".", "").strip("0")]
+        self._digits = [int(d) for d in format(value.copy_abs(), "f").replace(".", "").strip("0")]
         self.exponent = value.adjusted() if value else 0
 
     @property

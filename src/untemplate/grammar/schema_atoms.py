@@ -11,7 +11,7 @@ Atoms compare by content and never hold a subschema, only its `Place`: recursion
 """
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MAX_PREC, Context, Decimal
 
 from untemplate.grammar.schema_formula import Formula, conj, disj, neg, one
 
@@ -96,7 +96,7 @@ class Multiple:
     @property
     def scaled(self) -> tuple[int, int]:
         """The step as an integer, and by how many powers of ten that is larger."""
-        _, digits, exponent = self.step.normalize().as_tuple()
+        _, digits, exponent = self.step.normalize(Context(prec=MAX_PREC)).as_tuple()
         assert isinstance(exponent, int)
         whole = int("".join(map(str, digits))) * 10 ** int(max(exponent, 0))
         return whole, max(-exponent, 0)
