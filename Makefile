@@ -25,7 +25,7 @@ lint: .venv/ready  ## format, lint, and both type checkers
 	$(BIN)/pyright
 
 laws: .venv/ready  ## the long runs of the laws
-	$(BIN)/pytest -m laws $(ARGS)
+	UNTEMPLATE_DRAW=1 $(BIN)/pytest -m laws $(ARGS)
 
 fuzz: .venv/ready  ## breed inputs for the reader by coverage; ARGS=-runs=-1 goes on without an end
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from untemplate.engines.models import find_model, pull
 from untemplate.errors import EngineError
@@ -14,6 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 # Tests leave nothing behind, and find nothing.
 os.environ["UNTEMPLATE_ANALYSES"] = ""
+
+# The short run draws the same examples each time; `make laws` draws new ones.
+settings.register_profile("same", derandomize=True)
+if "UNTEMPLATE_DRAW" not in os.environ:
+    settings.load_profile("same")
 
 # A shell that starts the tests in the background ignores SIGINT for them, and so for what they
 # start; the tests of Ctrl-C need it.
