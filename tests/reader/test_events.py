@@ -1,10 +1,10 @@
 """What a reader tells, in which order, and what looking at it costs."""
 
 import json
-import sys
 
 import pytest
 
+from counting import steps
 from dialects import ALL, CODER, HERMES, QWEN3
 from reader.feeding import TOOLS, feed, grammar_of
 from untemplate.reader import (
@@ -164,22 +164,6 @@ def test_a_turn_tells_arguments_that_are_new():
 
 
 # ---------------------------------------------------------------------------------- what looks cost
-
-
-def steps(run):
-    """Calls of functions, Python's and C's, while it runs."""
-    count = 0
-
-    def step(_frame, event, _argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(step)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def reader_in_string(pieces, depth=0):
