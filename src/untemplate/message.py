@@ -35,6 +35,8 @@ __all__ = [
     "ToolChoice",
     "Usage",
     "arguments_object",
+    "pointer_key",
+    "pointer_token",
 ]
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
@@ -254,3 +256,13 @@ def arguments_object(arguments: JSON) -> dict[str, JSON] | None:
         except (ValueError, RecursionError):
             return None
     return arguments if isinstance(arguments, dict) else None
+
+
+def pointer_token(key: str) -> str:
+    """A key as one token of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def pointer_key(token: str) -> str:
+    """The key that a token of a JSON pointer stands for."""
+    return token.replace("~1", "/").replace("~0", "~")

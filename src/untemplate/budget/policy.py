@@ -28,6 +28,8 @@ from untemplate.message import (
     Tool,
     ToolCall,
     arguments_object,
+    pointer_key,
+    pointer_token,
 )
 
 __all__ = [
@@ -210,10 +212,10 @@ def _defaults(tool: Tool) -> dict[str, JSON]:
 
 
 def _pointer(name: str) -> str:
-    return "/" + name.replace("~", "~0").replace("/", "~1")
+    return "/" + pointer_token(name)
 
 
 def _name(pointer: str) -> str:
     """The argument in which a pointer lies."""
     first = pointer.removeprefix("/").partition("/")[0]
-    return first.replace("~1", "/").replace("~0", "~")
+    return pointer_key(first)

@@ -11,7 +11,7 @@ for its size in tokens, nothing else; it need not be valid under every keyword.
 from collections.abc import Mapping
 from typing import cast
 
-from untemplate.message import JSON
+from untemplate.message import JSON, pointer_key
 
 __all__ = ["typical_arguments"]
 
@@ -114,5 +114,5 @@ def _resolved(reference: str, root: Mapping[str, JSON]) -> JSON:
     for step in reference.removeprefix("#/").split("/"):
         if not isinstance(found, dict):
             return {}
-        found = found.get(step.replace("~1", "/").replace("~0", "~"), {})
+        found = found.get(pointer_key(step), {})
     return found

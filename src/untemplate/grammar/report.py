@@ -33,12 +33,12 @@ from untemplate.grammar.schema_atoms import (
     Typed,
     Whole,
 )
-from untemplate.grammar.schema_check import Draft, pointer_step, subschemas
+from untemplate.grammar.schema_check import Draft, subschemas
 from untemplate.grammar.schema_formats import CHECKED, FORMATS
 from untemplate.grammar.schema_formula import All, Formula, leaves
 from untemplate.grammar.schema_keywords import decimal
 from untemplate.grammar.schema_relax import Known, why_unknown
-from untemplate.message import JSON, Tool
+from untemplate.message import JSON, Tool, pointer_token
 
 __all__ = ["Keyword", "Report", "Status", "is_in_pairs", "refuse_inexact", "report_on"]
 
@@ -182,7 +182,7 @@ class _Walk:
             if why and status == "exact":
                 status, reason = "checked", why
             if status != "exact" or keyword not in _ANNOTATIONS:
-                self._tell(f"{place.pointer}/{pointer_step(keyword)}", status, reason)
+                self._tell(f"{place.pointer}/{pointer_token(keyword)}", status, reason)
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if isinstance(reference := schema.get(keyword), str):
                 yield self._schemas.target(reference, f"{place.pointer}/{keyword}"), must, dropped

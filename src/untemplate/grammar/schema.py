@@ -47,7 +47,7 @@ from untemplate.grammar.schema_atoms import (
     not_,
     one_of,
 )
-from untemplate.grammar.schema_check import Draft, check, draft_of, pointer_step, subschemas
+from untemplate.grammar.schema_check import Draft, check, draft_of, subschemas
 from untemplate.grammar.schema_formula import All, Formula, conj, disj, neg, substitute
 from untemplate.grammar.schema_keywords import (
     decimal,
@@ -59,7 +59,7 @@ from untemplate.grammar.schema_keywords import (
     whole,
 )
 from untemplate.grammar.schema_unevaluated import Kind, Unevaluated
-from untemplate.message import JSON
+from untemplate.message import JSON, pointer_key, pointer_token
 
 __all__ = ["Schemas"]
 
@@ -177,7 +177,7 @@ class Schemas:
     def _resolve(self, pointer: str, named_at: str) -> JSON:
         node: JSON = self._root
         for step in pointer[1:].split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
+            key = pointer_key(step)
             if isinstance(node, dict) and key in node:
                 node = node[key]
             elif isinstance(node, list) and key.isdecimal() and int(key) < len(node):
@@ -276,7 +276,7 @@ class Schemas:
             if isinstance(needs := schema.get(keyword), dict):
                 for key, needed in needs.items():
                     if not isinstance(needed, list):
-                        inner = self._in_place(Place(f"{at}/{keyword}/{pointer_step(key)}"))
+                        inner = self._in_place(Place(f"{at}/{keyword}/{pointer_token(key)}"))
                         yield _if_object_has(key, inner)
 
     def _array(self, schema: dict[str, JSON], at: str) -> Iterator[Formula]:
@@ -339,7 +339,7 @@ class Schemas:
     def _children(self, schemas: JSON, at: str) -> tuple[tuple[str, Schema], ...]:
         if not isinstance(schemas, dict):
             return ()
-        return tuple((k, self._shortened(Place(f"{at}/{pointer_step(k)}"))) for k in schemas)
+        return tuple((k, self._shortened(Place(f"{at}/{pointer_token(k)}"))) for k in schemas)
 
     def _shortened(self, schema: Schema) -> Schema:
         """A boolean schema as the boolean, and an empty one as True."""

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 
 from untemplate.errors import LimitError, SchemaError
-from untemplate.message import JSON
+from untemplate.message import JSON, pointer_token
 
-__all__ = ["Draft", "check", "draft_of", "pointer_step", "subschemas"]
+__all__ = ["Draft", "check", "draft_of", "subschemas"]
 
 _MOST_DEPTH = 200
 _MOST_SUBSCHEMAS = 50_000
@@ -69,12 +69,7 @@ def subschemas(schema: dict[str, JSON]) -> Iterator[tuple[str, JSON]]:
             for key, inner in found.items():
                 # `dependencies` holds schemas and lists of keys side by side.
                 if keyword != "dependencies" or not isinstance(inner, list):
-                    yield f"/{keyword}/{pointer_step(key)}", inner
-
-
-def pointer_step(key: str) -> str:
-    """A key as one step of a JSON pointer."""
-    return key.replace("~", "~0").replace("/", "~1")
+                    yield f"/{keyword}/{pointer_token(key)}", inner
 
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")

@@ -16,9 +16,9 @@ from itertools import product
 from typing import Literal
 
 from untemplate.grammar.schema_atoms import HasKey, Items, Place, Properties, Schema, Typed
-from untemplate.grammar.schema_check import Draft, pointer_step
+from untemplate.grammar.schema_check import Draft
 from untemplate.grammar.schema_formula import Formula, conj, disj, neg
-from untemplate.message import JSON
+from untemplate.message import JSON, pointer_token
 
 __all__ = ["Unevaluated"]
 
@@ -127,7 +127,7 @@ class Unevaluated:
             if "else" in schema:
                 yield Place(f"{at}/else"), neg(holds(test))
         for key in _keys(schema, "dependentSchemas") if kind == "object" else ():
-            yield Place(f"{at}/dependentSchemas/{pointer_step(key)}"), HasKey(key)
+            yield Place(f"{at}/dependentSchemas/{pointer_token(key)}"), HasKey(key)
 
 
 def _keys(schema: dict[str, JSON], keyword: str) -> tuple[str, ...]:

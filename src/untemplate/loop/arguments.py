@@ -19,7 +19,7 @@ import jsonschema_rs
 
 from untemplate.errors import SchemaError
 from untemplate.loop.outcome import Detail
-from untemplate.message import JSON
+from untemplate.message import JSON, pointer_token
 
 __all__ = [
     "Arguments",
@@ -122,7 +122,7 @@ def canonical(value: JSON) -> str:
 
 def pointer(path: Sequence[str | int]) -> str:
     """A JSON pointer: `["a/b", 0] -> "/a~1b/0"`."""
-    return "".join("/" + str(p).replace("~", "~0").replace("/", "~1") for p in path)
+    return "".join("/" + pointer_token(str(p)) for p in path)
 
 
 def _whole(rule: str, message: str, got: JSON = None) -> Invalid:

@@ -6,10 +6,9 @@ Whether its arguments are what the tool declares is for `faults`, once it has en
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from untemplate.message import ArgumentState, Tool, ToolChoice
+from untemplate.message import ArgumentState, Tool, ToolChoice, pointer_token
 from untemplate.reader.chain import listed
 from untemplate.reader.sink import Note
-from untemplate.reader.utf8 import pointer_token
 
 if TYPE_CHECKING:
     from untemplate.reader.call import CallFrame

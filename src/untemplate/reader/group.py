@@ -23,7 +23,7 @@ from untemplate.dialect import (
     Pairs,
     Python,
 )
-from untemplate.message import JSON
+from untemplate.message import JSON, pointer_token
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.follow import MORE, NO, YES, Follow, stand_all, stands
 from untemplate.reader.frame import Frame
@@ -44,7 +44,7 @@ from untemplate.reader.kinds import ALL_KINDS, Kinds, declared_keys, items_of, p
 from untemplate.reader.plain import Plain
 from untemplate.reader.sink import Muted, Note, Sink
 from untemplate.reader.text_value import TextPlan, TextValue
-from untemplate.reader.utf8 import Data, past_space, pointer_token
+from untemplate.reader.utf8 import Data, past_space
 from untemplate.reader.wrapped import is_wrapper, opens_arguments
 
 __all__ = ["GroupFrame"]

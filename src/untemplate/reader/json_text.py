@@ -18,7 +18,7 @@ import json
 import re
 from typing import cast
 
-from untemplate.message import DiagnosticCode
+from untemplate.message import DiagnosticCode, pointer_token
 from untemplate.reader.chain import Chain, joined
 from untemplate.reader.escapes import escape, json_escaped
 from untemplate.reader.follow import MORE, NO, YES, Follow
@@ -36,7 +36,7 @@ from untemplate.reader.json_words import (
 )
 from untemplate.reader.plain import ESCAPE, Plain, quoted_plain
 from untemplate.reader.sink import Note, Sink
-from untemplate.reader.utf8 import SPACE, Data, decoded, past_space, pointer_token, whole_characters
+from untemplate.reader.utf8 import SPACE, Data, decoded, past_space, whole_characters
 
 __all__ = ["MOST_DEPTH", "JsonFrame"]
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import cast
 
 from untemplate.dialect import JsonType, json_type
-from untemplate.message import JSON
+from untemplate.message import JSON, pointer_key
 from untemplate.reader.escapes import json_escaped
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.sink import Collected
@@ -59,7 +59,7 @@ def _resolved(schema: JSON, root: JSON) -> Mapping[str, JSON] | None:
 def _at(root: JSON, pointer: str) -> JSON:
     node = root
     for token in pointer.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
+        key = pointer_key(token)
         node = node.get(key) if isinstance(node, dict) else None
     return node
 

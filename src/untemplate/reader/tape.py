@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from untemplate.message import JSON, Diagnostic, DiagnosticCode, Span, Tool
+from untemplate.message import JSON, Diagnostic, DiagnosticCode, Span, Tool, pointer_token
 from untemplate.reader.chain import Chain, Pieces, listed
 from untemplate.reader.events import (
     ArgumentEnd,
@@ -30,7 +30,7 @@ from untemplate.reader.faults import find_faults
 from untemplate.reader.quick import arguments_event, text_event
 from untemplate.reader.record import CallRecord, Record, call_id
 from untemplate.reader.sink import Note
-from untemplate.reader.utf8 import Data, decoded, past_space, pointer_token
+from untemplate.reader.utf8 import Data, decoded, past_space
 
 if TYPE_CHECKING:
     from untemplate.reader.specials import Specials

@@ -14,7 +14,6 @@ __all__ = [
     "decoded",
     "overlap",
     "past_space",
-    "pointer_token",
     "whole_characters",
 ]
 
@@ -76,8 +75,3 @@ def common_suffix(a: bytes, b: bytes) -> int:
     while size < min(len(a), len(b)) and a[-1 - size] == b[-1 - size]:
         size += 1
     return size
-
-
-def pointer_token(key: str) -> str:
-    """A key as one token of a JSON pointer (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")

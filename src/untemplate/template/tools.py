@@ -10,7 +10,7 @@ everywhere. `{"anyOf": [{"type": "integer"}, {"type": "null"}]}` becomes
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from untemplate.message import JSON
+from untemplate.message import JSON, pointer_key
 from untemplate.template.capabilities import Capabilities
 
 __all__ = ["plain_tools", "prepare_tools"]
@@ -116,7 +116,7 @@ def _target(reference: str, root: _Object) -> JSON:
     found: JSON = dict(root)
     path = reference.removeprefix("#").removeprefix("/")
     for step in path.split("/") if path else ():
-        key = step.replace("~1", "/").replace("~0", "~")
+        key = pointer_key(step)
         found = found.get(key) if isinstance(found, dict) else None
     return found
 

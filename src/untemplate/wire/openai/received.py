@@ -13,7 +13,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
-from untemplate.message import JSON, ArgumentState, CallState, Diagnostic, Span, ToolCall
+from untemplate.message import (
+    JSON,
+    ArgumentState,
+    CallState,
+    Diagnostic,
+    Span,
+    ToolCall,
+    pointer_token,
+)
 
 __all__ = ["CALL_STATES", "Received", "diagnostic", "judged", "noted", "number", "text"]
 
@@ -109,7 +117,7 @@ def _clean_prefix(received: str) -> tuple[str, str, dict[str, ArgumentState]]:
 
 
 def _pointer(name: str) -> str:
-    return "/" + name.replace("~", "~0").replace("/", "~1")
+    return "/" + pointer_token(name)
 
 
 def _span(value: JSON) -> Span:
