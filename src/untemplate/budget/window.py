@@ -25,10 +25,10 @@ from untemplate.budget.typical import typical_arguments
 from untemplate.constrain import Limits, compile_grammar
 from untemplate.dialect import END, CallBlock, Dialect, Prompt, write_calls
 from untemplate.grammar import Grammar, build_grammar
-from untemplate.message import JSON, Tool, ToolCall, ToolChoice, arguments_object
+from untemplate.message import JSON, Message, Tool, ToolCall, ToolChoice, arguments_object
 from untemplate.vocabulary import Vocabulary
 
-__all__ = ["Window", "reply_tokens", "too_small", "windows"]
+__all__ = ["Window", "reply_tokens", "too_small", "windows", "windows_of_cut"]
 
 _SEEN_SHARE = 0.9
 _CALLS_PER_REPLY = 4
@@ -70,6 +70,15 @@ def windows(grammar: Grammar, vocabulary: Vocabulary, earlier: Messages = ()) ->
         for tool in allowed
         if choice.name in (None, tool.name)
     )
+
+
+def windows_of_cut(
+    message: Message, grammar: Grammar, vocabulary: Vocabulary, earlier: Messages = ()
+) -> tuple[Window, ...]:
+    """The windows of the tools whose calls were cut; raises as `windows` does."""
+    names = {c.name for c in message.tool_calls if c.state == "cut"}
+    tools = tuple(t for t in grammar.tools if t.name in names)
+    return windows(replace(grammar, tools=tools), vocabulary, earlier) if tools else ()
 
 
 def too_small(found: Sequence[Window], max_tokens: int) -> tuple[Window, ...]:

@@ -9,7 +9,7 @@ LoopTurn.resumed(turn.point())     goes on where a limit cut it
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from untemplate.budget.window import windows
+from untemplate.budget.window import windows_of_cut
 from untemplate.engines.events import DrivenConstraint
 from untemplate.errors import UntemplateError
 from untemplate.loop.model import CallSize, Chat, ModelItem, Request
@@ -108,13 +108,10 @@ class LoopTurn:
 
     def sizes(self, message: Message, earlier: Chat) -> dict[str, CallSize]:
         """What calls of the tools take whose calls were cut."""
-        names = {c.name for c in message.tool_calls if c.state == "cut"}
-        grammar = self._turn.grammar
-        tools = tuple(t for t in grammar.tools if t.name in names)
-        if self._vocabulary is None or not tools:
+        if self._vocabulary is None:
             return {}
         try:
-            found = windows(replace(grammar, tools=tools), self._vocabulary, earlier)
+            found = windows_of_cut(message, self._turn.grammar, self._vocabulary, earlier)
         except UntemplateError:  # a tool that can't be measured is one that was not masked either
             return {}
         return {w.tool: CallSize(w.least, w.typical) for w in found}

@@ -14,19 +14,18 @@ from datetime import datetime
 from typing import assert_never
 
 from untemplate.budget import Plan
-from untemplate.budget.window import Window, reply_tokens, too_small, windows
+from untemplate.budget.window import Window, reply_tokens, too_small, windows, windows_of_cut
 from untemplate.dialect import TextBlock
 from untemplate.engines.events import Finished, Generated, Prompted
 from untemplate.engines.sampling import Sampling
 from untemplate.errors import RequestError, UntemplateError
-from untemplate.grammar import Grammar, GrammarOptions
+from untemplate.grammar import GrammarOptions
 from untemplate.message import Delta, Message, Usage
 from untemplate.reader import deltas
 from untemplate.server.points import Points
 from untemplate.server.served import Served
 from untemplate.turn import Turn
 from untemplate.turn.notes import resume_handle
-from untemplate.vocabulary import Vocabulary
 from untemplate.wire.openai.request import ChatRequest
 from untemplate.wire.openai.response import AnswerNotes
 
@@ -119,18 +118,21 @@ def _sizes(
     served: Served, request: ChatRequest, turn: Turn, message: Message
 ) -> dict[str, tuple[int, int]]:
     """How many tokens calls of the tools take whose calls were cut: at least, and usually."""
-    names = {c.name for c in message.tool_calls if c.state == "cut"}
-    tools = tuple(t for t in turn.grammar.tools if t.name in names)
-    if served.vocabulary is None or not tools:
+    vocabulary = served.vocabulary
+    if vocabulary is None:
         return {}
-    found = _windows(replace(turn.grammar, tools=tools), served.vocabulary, request)
+    found = _measured(
+        request, lambda: windows_of_cut(message, turn.grammar, vocabulary, request.messages)
+    )
     return {w.tool: (w.least, w.typical) for w in found}
 
 
-def _windows(grammar: Grammar, vocabulary: Vocabulary, request: ChatRequest) -> tuple[Window, ...]:
-    """The windows of all tools; none if one can't be measured, unless they were asked for."""
+def _measured(
+    request: ChatRequest, measure: Callable[[], tuple[Window, ...]]
+) -> tuple[Window, ...]:
+    """The windows; none if a tool can't be measured, unless they were asked for."""
     try:
-        return windows(grammar, vocabulary, request.messages)
+        return measure()
     except UntemplateError:  # if that matters, the engine refuses the turn and says why
         if request.limits.check_max_tokens:
             raise
@@ -199,7 +201,7 @@ def _limits(served: Served, request: ChatRequest, turn: Turn) -> _Limits:
     needs_call = choice.mode == "required"
     if not (is_small or closes or request.limits.check_max_tokens or needs_call):
         return _Limits(asked, asked_reasoning)
-    found = _windows(turn.grammar, vocabulary, request)
+    found = _measured(request, lambda: windows(turn.grammar, vocabulary, request.messages))
     warnings = () if asked is None else _warnings(request, found, asked)
     typical = max((w.typical for w in found), default=0)
     if asked is None and served.context_tokens is not None:
