@@ -123,12 +123,36 @@ def test_a_mask_goes_into_any_memory():
     assert np.flatnonzero(logits == 0).tolist() == allowed(expected, SMALL.size)
 
 
-def test_a_mask_goes_into_a_tensor():
+def test_a_batch_of_logits_takes_a_mask_for_each_row_or_one_for_all():
+    constraint = started("hermes", random.Random(2))
+    rows = np.full((3, constraint.words), -1, np.int32)
+    constraint.fill(rows[1])
+    logits = np.zeros((3, SMALL.size + 7), np.float16)
+    apply_mask(logits, rows)
+    for row, taken in zip(rows, logits, strict=True):
+        assert np.flatnonzero(taken == 0).tolist() == [
+            n for n in range(SMALL.size + 7) if n // 32 < len(row) and row[n // 32] >> n % 32 & 1
+        ]
+    logits = np.zeros((3, SMALL.size - 5), np.float64)
+    apply_mask(logits, rows[1])
+    assert (logits == logits[0]).all()
+    assert np.flatnonzero(logits[0] == 0).tolist() == [
+        n for n in allowed(rows[1], SMALL.size) if n < SMALL.size - 5
+    ]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "float64"])
+def test_a_mask_goes_into_a_tensor(kind):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     constraint = started("hermes", random.Random(2))
-    rows = torch.zeros((2, constraint.words), dtype=torch.int32)
+    rows = torch.full((2, constraint.words), -1, dtype=torch.int32)
     constraint.fill(rows[1])
-    assert np.array_equal(rows[1].numpy(), first_row(constraint, None))
-    logits = torch.zeros(SMALL.size)
-    apply_mask(logits, rows[1])
-    assert torch.isinf(logits).any()
+    expected = first_row(constraint, None)
+    assert np.array_equal(rows[1].numpy(), expected)
+    logits = torch.zeros((2, SMALL.size + 7), dtype=getattr(torch, kind))
+    apply_mask(logits, rows)
+    assert (logits[0] == 0).nonzero().flatten().tolist()[: SMALL.size] == list(range(SMALL.size))
+    assert (logits[1] == 0).nonzero().flatten().tolist() == allowed(expected, SMALL.size)
+    one = torch.zeros(SMALL.size, dtype=getattr(torch, kind))
+    apply_mask(one, expected)
+    assert (one == 0).nonzero().flatten().tolist() == allowed(expected, SMALL.size)

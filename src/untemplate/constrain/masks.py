@@ -20,7 +20,7 @@ from untemplate.constrain.table import COUNT_BITS, COUNT_MASK, Table
 from untemplate.constrain.trie import TokenTrie
 from untemplate.constrain.walk import Walked, walk
 
-__all__ = ["MaskStatistics", "Masks", "apply_mask"]
+__all__ = ["MaskStatistics", "Masks"]
 
 Row = NDArray[np.int32]
 
@@ -278,14 +278,3 @@ class Masks:
             if self._distance.tokens(state, ctx - size) <= left:
                 near |= loop.row(size) & ~loop.row(size - 1)
         return near & row & whole
-
-
-def apply_mask(logits: NDArray[np.float32], row: Row) -> None:
-    """Sets the logits of all tokens that are not allowed to minus infinity, in place.
-
-    Both may be tensors of the CPU. Logits beyond the mask (padding of the model) are refused too.
-    """
-    values, words = np.asarray(logits), np.asarray(row)
-    refused = np.unpackbits(~words.view(np.uint8), bitorder="little").view(np.bool_)
-    np.copyto(values[: len(refused)], np.float32(-np.inf), where=refused[: len(values)])
-    values[len(refused) :] = -np.inf
