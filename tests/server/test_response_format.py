@@ -73,6 +73,22 @@ def test_a_schema_that_is_not_valid_is_a_400_that_names_the_pointer():
     assert "response_schema #/properties/a/$ref" in error_of(response_format=form)["message"]
 
 
+TWICE = {"type": "object", "properties": {"word": {"type": "string", "pattern": "^(.+)\\1$"}}}
+
+
+def test_a_strict_schema_that_can_not_be_exact_is_a_400_that_names_the_pointer():
+    form = {"type": "json_schema", "json_schema": {"name": "a", "strict": True, "schema": TWICE}}
+    error = error_of(response_format=form)
+    assert error["code"] == "invalid_schema"
+    assert error["param"] == "response_schema #/properties/word/pattern"
+    assert "the schema is strict" in error["message"]
+    form["json_schema"]["strict"] = False
+    response = client([b'{"word": "soso"}']).post(CHAT, json={**HELLO, "response_format": form})
+    assert response.status_code == 200
+    named = "response_schema #/properties/word/pattern"
+    assert response.headers["x-untemplate-checked"] == named
+
+
 def test_a_template_whose_calls_begin_like_the_answer():
     bare = TEMPLATE.replace("<tool_call>\\n", "").replace("\\n</tool_call>", "")
     body = {**HELLO, "tools": [PING], "response_format": OBJECT}

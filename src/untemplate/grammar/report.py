@@ -21,6 +21,7 @@ from typing import Literal
 
 from untemplate.dialect import CallBlock, Dialect, Pairs
 from untemplate.errors import SchemaError
+from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import (
     MOST_DIGITS,
@@ -89,7 +90,7 @@ def report_on(
     for tool in tools:
         found += _keywords(f"tool {tool.name}", json.dumps(tool.parameters), open_objects, in_pairs)
     if response_schema is not None:
-        found += _keywords("response_schema", json.dumps(response_schema), True, False)
+        found += _keywords(ANSWER, json.dumps(response_schema), True, False)
     return Report(tuple(found))
 
 
@@ -99,17 +100,22 @@ def is_in_pairs(dialect: Dialect) -> bool:
     return any(isinstance(b.arguments, Pairs) for b in blocks)
 
 
-def refuse_inexact(report: Report, tools: tuple[Tool, ...]) -> None:
-    """Refuses what can't be exact in a tool that is strict.
+def refuse_inexact(
+    report: Report, tools: tuple[Tool, ...], *, is_answer_strict: bool = False
+) -> None:
+    """Refuses what can't be exact in a tool that is strict, or in the response's schema if it is.
 
     Raises:
         SchemaError: names the tool and the pointer of the first such keyword.
     """
-    strict = {f"tool {tool.name}" for tool in tools if tool.strict}
+    strict = {f"tool {tool.name}": "tool" for tool in tools if tool.strict}
+    if is_answer_strict:
+        strict[ANSWER] = "schema"
     for keyword in report.checked:
         if keyword.origin in strict:
             raise SchemaError(
-                f"the tool is strict, but this can't be enforced exactly: {keyword.reason}",
+                f"the {strict[keyword.origin]} is strict, "
+                f"but this can't be enforced exactly: {keyword.reason}",
                 place=f"{keyword.origin} {keyword.pointer}",
             )
 

@@ -168,6 +168,7 @@ def _turn(served: Served, request: ChatRequest, plan: Plan | None, nonce: str) -
         shown=None if plan is None else plan.shown,
         tool_choice=request.choice,
         response_schema=request.response_schema,
+        response_strict=request.response_strict,
         continue_final_message=request.continue_final_message,
         options=GrammarOptions(**asdict(request.writing)),
         nonce=nonce,

@@ -138,6 +138,7 @@ class ChatTemplate:
         shown: Sequence[Tool] | None = None,
         tool_choice: ToolChoice | None = None,
         response_schema: JSON = None,
+        response_strict: bool = False,
         add_generation_prompt: bool = True,
         continue_final_message: Continue = False,
         options: GrammarOptions | None = None,
@@ -157,6 +158,7 @@ class ChatTemplate:
                 is none, and what looks like a call is content.
             response_schema: JSON Schema of the content, where the turn is no call. An object that
                 says nothing of other keys takes them. The default is free text.
+            response_strict: whether to refuse a schema that can't be enforced exactly.
             add_generation_prompt: whether to open the model's turn at the end.
             continue_final_message: whether the last message is an assistant's that is to go on,
                 behind the last that it holds or behind the field that is named.
@@ -171,8 +173,8 @@ class ChatTemplate:
             RequestError: messages, tools or the choice are wrong, or an answer by a schema can't
                 be told from a call.
             TemplateError: the template refuses the conversation.
-            SchemaError: the response's schema, or the parameters of a tool, are not valid, or a
-                tool that is strict has a keyword that can't be enforced exactly.
+            SchemaError: the response's schema, or the parameters of a tool, are not valid, or what
+                is strict of them has a keyword that can't be enforced exactly.
         """
         messages = _checked(messages)
         tool_choice = tool_choice or ToolChoice("auto" if tools else "none")
@@ -217,7 +219,7 @@ class ChatTemplate:
             options=options,
             response_schema=response_schema,
         )
-        refuse_inexact(grammar.report(), grammar.tools)
+        refuse_inexact(grammar.report(), grammar.tools, is_answer_strict=response_strict)
         return Turn(
             text,
             grammar,

@@ -109,27 +109,30 @@ def read_continue(value: JSON, *, place: str = "continue_final_message") -> Cont
             )
 
 
-def read_response_format(value: JSON, *, place: str = "response_format") -> JSON:
-    """The schema of the answer; None is text. It is checked where it is used.
+def read_response_format(value: JSON, *, place: str = "response_format") -> tuple[JSON, bool]:
+    """The schema of the answer, None is text, and whether it is strict.
+
+    The schema is checked where it is used.
 
     `json_object` takes a schema as well, as llama.cpp does.
     """
     if value is None:
-        return None
+        return None, False
     form = _object(value, place)
     match form.get("type"):
         case "text":
-            return None
+            return None, False
         case "json_object":
-            return _object(form.get("schema", {"type": "object"}), f"{place}.schema")
+            return _object(form.get("schema", {"type": "object"}), f"{place}.schema"), False
         case "json_schema":
             inner = f"{place}.json_schema"
             described = _object(form.get("json_schema"), inner)
             if not isinstance(described.get("name"), str | None):
                 raise RequestError("expected a string", place=f"{inner}.name")
-            if not isinstance(described.get("strict"), bool | None):
+            strict = described.get("strict")
+            if not isinstance(strict, bool | None):
                 raise RequestError("expected true or false", place=f"{inner}.strict")
-            return _object(described.get("schema", {}), f"{inner}.schema")
+            return _object(described.get("schema", {}), f"{inner}.schema"), bool(strict)
         case _:
             raise RequestError(
                 'expected "text", "json_object" or "json_schema"', place=f"{place}.type"

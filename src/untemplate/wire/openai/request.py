@@ -100,6 +100,8 @@ class ChatRequest:
     choice: ToolChoice = field(default_factory=lambda: ToolChoice("none"))
     response_schema: JSON = None
     """JSON Schema of the answer; None: text."""
+    response_strict: bool = False
+    """Refuse the schema where not all of it can be enforced exactly."""
     sampling: Sampling = Sampling()
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
@@ -191,12 +193,14 @@ def decode_request(body: bytes) -> ChatRequest:
     tools = read_tools(read.tools)
     # Without tools the default is none: what then looks like a call is content.
     asked = "none" if read.tool_choice is None and not tools else read.tool_choice
+    response_schema, response_strict = read_response_format(read.response_format)
     return ChatRequest(
         messages=read_messages(read.messages),
         model=read.model or None,
         tools=tools,
         choice=read_tool_choice(asked, parallel=read.parallel_tool_calls is not False),
-        response_schema=read_response_format(read.response_format),
+        response_schema=response_schema,
+        response_strict=response_strict,
         sampling=_sampling(read),
         max_tokens=read.max_completion_tokens or read.max_tokens,
         stop=(read.stop,) if isinstance(read.stop, str) else tuple(read.stop or ()),
