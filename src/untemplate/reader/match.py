@@ -47,15 +47,35 @@ class Found:
 class _Thread:
     """One way, and how far it is."""
 
-    __slots__ = ("index", "marker_end", "offset", "skipped", "way", "word_start", "words")
+    __slots__ = (
+        "element",
+        "index",
+        "marker_end",
+        "offset",
+        "skipped",
+        "way",
+        "word_start",
+        "words",
+    )
 
     def __init__(self, way: Way, skipped: int, start: int) -> None:
         self.way = way
         self.skipped = self.index = skipped
+        elements = way.elements
+        self.element = elements[skipped] if skipped < len(elements) else None
+        """What it is in; None: it is through."""
         self.offset = 0
+        """How much of a mark was there."""
         self.words: tuple[WordFound, ...] = ()
         self.word_start = -1
         self.marker_end = start
+
+    def pass_element(self) -> None:
+        """On to what stands behind a mark or a word."""
+        elements = self.way.elements
+        self.index += 1
+        self.element = elements[self.index] if self.index < len(elements) else None
+        self.offset = 0
 
 
 class Match:
@@ -168,24 +188,31 @@ class Match:
         left: list[_Thread] = []
         through: list[_Thread] = []
         for thread in self._threads:
+            if thread.word_start < 0:
+                continue
             moved = self._word_ended(thread, data, at, base, final=final)
             if moved is None:
                 return False
         byte = data[at]
+        is_space = byte in SPACE
         for thread in self._threads:
-            elements = thread.way.elements
-            if thread.index == len(elements):
-                through.append(thread)
-                continue
-            element = elements[thread.index]
-            if isinstance(element, Word):
-                if self._goes_on(element, thread, byte, base + at):
+            element = thread.element
+            if isinstance(element, bytes):
+                offset = thread.offset
+                if is_space and not offset:
                     left.append(thread)
-            elif thread.offset == 0 and byte in SPACE:
+                elif byte != element[offset]:
+                    continue
+                elif offset + 1 < len(element):
+                    thread.offset = offset + 1
+                    left.append(thread)
+                else:
+                    self._end_mark(thread, base + at + 1)
+                    (left if thread.element else through).append(thread)
+            elif element is None:
+                through.append(thread)
+            elif self._goes_on(element, thread, byte, base + at):
                 left.append(thread)
-            elif byte == element[thread.offset]:
-                self._advance(thread, element, base + at + 1)
-                (through if thread.index == len(elements) else left).append(thread)
         self._threads = left
         for thread in through:
             ends_before = isinstance(thread.way.elements[-1], Word)
@@ -200,14 +227,12 @@ class Match:
                 self.found = found
         return True
 
-    def _advance(self, thread: _Thread, mark: bytes, end: int) -> None:
-        thread.offset += 1
-        if thread.offset == len(mark):
-            thread.index, thread.offset = thread.index + 1, 0
-            if not thread.skipped and thread.index > self._marks_seen:
-                self._marks_seen, self._known = thread.index, end
-            if not thread.words:
-                thread.marker_end = end
+    def _end_mark(self, thread: _Thread, end: int) -> None:
+        thread.pass_element()
+        if not thread.skipped and thread.index > self._marks_seen:
+            self._marks_seen, self._known = thread.index, end
+        if not thread.words:
+            thread.marker_end = end
 
     @staticmethod
     def _goes_on(word: Word, thread: _Thread, byte: int, position: int) -> bool:
@@ -221,11 +246,8 @@ class Match:
     @staticmethod
     def _word_ended(thread: _Thread, data: Data, at: int, base: int, *, final: bool) -> bool | None:
         """Moves a way on whose word ends in front of `at`; None when more bytes decide that."""
-        if thread.index == len(thread.way.elements):
-            return False
-        word = thread.way.elements[thread.index]
-        if not isinstance(word, Word) or thread.word_start < 0:
-            return False
+        word = thread.element
+        assert isinstance(word, Word)
         waits = False
         first = past_space(data, at)
         if first - at > MOST_WORD_BYTES:
@@ -237,7 +259,8 @@ class Match:
             if rest == end:
                 found = WordFound(word.hole, thread.word_start, base + at)
                 thread.words += (found,)
-                thread.index, thread.offset, thread.word_start = thread.index + 1, 0, -1
+                thread.pass_element()
+                thread.word_start = -1
                 return True
             waits = waits or (end.startswith(rest) and not final)
         return None if waits else False
