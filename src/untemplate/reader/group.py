@@ -40,7 +40,15 @@ from untemplate.reader.group_plan import (
 )
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.keys import Keys, unquoted
-from untemplate.reader.kinds import ALL_KINDS, Kinds, declared_keys, items_of, property_of, types_of
+from untemplate.reader.kinds import (
+    ALL_KINDS,
+    Kinds,
+    accepted_by,
+    declared_keys,
+    items_of,
+    property_of,
+    types_of,
+)
 from untemplate.reader.plain import Plain
 from untemplate.reader.sink import Muted, Note, Sink
 from untemplate.reader.text_value import TextPlan, TextValue
@@ -275,13 +283,22 @@ class GroupFrame:
     def _read_before(self, data: Data, at: int, sink: Sink) -> int:
         """The literal between key and value; where types differ in it, it tells the type."""
         waits = False
+        standing: list[tuple[Form, int]] = []
         for form in self._plan.forms:
             pieces = form.before.replace(KEY_IN_LITERAL, self._key).encode().split()
             verdict, end = stand_all(pieces, data, at)
             if verdict == MORE:
                 waits = True
             elif verdict == YES and not waits:
-                return self._enter(form, form.kinds, end, sink)
+                standing.append((form, end))
+        if standing:
+            form, end = standing[0]
+            if len(standing) > 1:
+                # No value at all, or the empty string: what is declared tells.
+                declared = types_of(self._schema_of_value(), self._root)
+                fits = (s for s in standing if not set(s[0].kinds).isdisjoint(declared))
+                form, end = next(fits, standing[0])
+            return self._enter(form, form.kinds, end, sink)
         if waits:
             return at
         return self._read_other_form(data, at, sink)
@@ -401,6 +418,7 @@ class GroupFrame:
             next((e for k in self._kinds if (e := self._empty(k))), ""),
             self._plan.opener,
             self._openings() if self._plan.opener else (),
+            accepted_by(self._schema_of_value(), self._root),
         )
         return TextValue(
             plan, self._kinds, skip=self._form.skip if self._form else b"", head=self._next_head()

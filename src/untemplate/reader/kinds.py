@@ -1,20 +1,23 @@
 """Which JSON types a value may have, by the schema of its tool, and which of them a text has.
 
-    types_of({"type": ["string", "null"]}, root) -> ("string", "null")
-    Guess(("string", "integer")).of("5") -> Reading('5', "integer", ambiguous=True)
+    types_of({"type": ["string", "null"]}, root) -> ("null", "string")
+    read_typed("5", ("string", "integer")) -> Reading("5", is_ambiguous=True)
 
 For a value whose text alone does not tell its type (`<parameter=zip>75001</parameter>`) the schema
 decides; where it allows both a string and something else, the text is something else if it reads as
-that, and the argument is ambiguous. A key that no schema knows may be anything.
+that and the schema accepts it, and the argument is ambiguous. A key that no schema knows may be
+anything.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
 from untemplate.dialect import JsonType, json_type
+from untemplate.grammar.validation import validator_of, validator_within
 from untemplate.message import JSON, pointer_key
 from untemplate.reader.escapes import json_escaped
 from untemplate.reader.json_text import JsonFrame
@@ -25,6 +28,7 @@ __all__ = [
     "MOST_GUESSED",
     "Kinds",
     "Reading",
+    "accepted_by",
     "declared_keys",
     "items_of",
     "may_be",
@@ -36,6 +40,8 @@ __all__ = [
 Kinds = tuple[JsonType, ...]
 
 ALL_KINDS: Kinds = ("string", "integer", "number", "boolean", "null", "array", "object")
+_Inner = Callable[[Mapping[str, JSON]], Iterator[JSON]]
+"""What one schema asks of a part of its value."""
 _MOST_HOPS = 16
 _SPACE = " \t\r\n"
 MOST_GUESSED = 256
@@ -65,13 +71,72 @@ def _at(root: JSON, pointer: str) -> JSON:
 
 
 def property_of(schema: JSON, key: str, root: JSON) -> JSON:
-    """The schema of a member; None when none is declared."""
-    found = _resolved(schema, root)
-    properties = found.get("properties") if found else None
-    if isinstance(properties, dict) and key in properties:
-        return properties[key]
-    more = found.get("additionalProperties") if found else None
-    return more if isinstance(more, dict) else None
+    """What a schema asks of a member in any case; None when it asks nothing."""
+
+    def named(found: Mapping[str, JSON]) -> Iterator[JSON]:
+        properties, patterns = found.get("properties"), found.get("patternProperties")
+        is_named = isinstance(properties, dict) and key in properties
+        if isinstance(properties, dict) and is_named:
+            yield properties[key]
+        for pattern, member in patterns.items() if isinstance(patterns, dict) else ():
+            if _matches(pattern, key):
+                is_named = True
+                yield member
+        more = found.get("additionalProperties")
+        if isinstance(more, dict) and not is_named:
+            yield more
+
+    return _all_of(list(_asked(schema, root, "object", named, set())))
+
+
+def items_of(schema: JSON, index: int, root: JSON) -> JSON:
+    """What a schema asks of an item in any case; None when it asks nothing."""
+
+    def numbered(found: Mapping[str, JSON]) -> Iterator[JSON]:
+        first, rest = found.get("prefixItems"), found.get("items")
+        if isinstance(rest, list):
+            first, rest = rest, found.get("additionalItems")
+        if isinstance(first, list) and index < len(first):
+            yield first[index]
+        elif isinstance(rest, dict):
+            yield rest
+
+    return _all_of(list(_asked(schema, root, "array", numbered, set())))
+
+
+def _all_of(parts: list[JSON]) -> JSON:
+    return {"allOf": parts} if len(parts) > 1 else parts[0] if parts else None
+
+
+def _asked(
+    schema: JSON, root: JSON, kind: JsonType, inner: _Inner, seen: set[int]
+) -> Iterator[JSON]:
+    """What `inner` gives of the schema and of all that holds beside it, each looked at once."""
+    if not isinstance(schema, dict) or id(schema) in seen:
+        return
+    seen.add(id(schema))
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#"):
+        target = _at(root, reference.removeprefix("#"))
+        yield from _asked(target, root, kind, inner, seen)
+    yield from inner(schema)
+    for branch in _branches(schema, "allOf"):
+        yield from _asked(branch, root, kind, inner, seen)
+    for keyword in ("anyOf", "oneOf"):
+        branches = [b for b in _branches(schema, keyword) if kind in types_of(b, root)]
+        found = [_all_of(list(_asked(b, root, kind, inner, seen))) for b in branches]
+        if found and None not in found:
+            yield {"anyOf": found}
+
+
+def _branches(schema: Mapping[str, JSON], keyword: str) -> list[JSON]:
+    found = schema.get(keyword)
+    return found if isinstance(found, list) else []
+
+
+def _matches(pattern: str, key: str) -> bool:
+    found = validator_of(json.dumps({"pattern": pattern}))
+    return found is not None and found.is_valid(key)
 
 
 def declared_keys(schema: JSON, root: JSON) -> tuple[str, ...]:
@@ -81,39 +146,51 @@ def declared_keys(schema: JSON, root: JSON) -> tuple[str, ...]:
     return tuple(properties) if isinstance(properties, dict) else ()
 
 
-def items_of(schema: JSON, index: int, root: JSON) -> JSON:
-    """The schema of an item."""
-    found = _resolved(schema, root)
-    if not found:
-        return None
-    first = found.get("prefixItems")
-    if isinstance(first, list) and index < len(first):
-        return first[index]
-    return found.get("items")
+def types_of(schema: JSON, root: JSON) -> Kinds:
+    """Types that a value of the schema may have, as far as it names them."""
+    found = _types(schema, root, {})
+    return tuple(k for k in ALL_KINDS if k in found) or ALL_KINDS
 
 
-def types_of(schema: JSON, root: JSON, hops: int = 0) -> Kinds:
-    """Types that a schema names, at its top or in the branches of a union."""
-    found = _resolved(schema, root)
-    if found is None or hops > _MOST_HOPS:
-        return ALL_KINDS
-    named = found.get("type")
-    if isinstance(named, str):
-        named = [named]
-    if isinstance(named, list):
-        wanted = [*named, "integer"] if "number" in named else named
-        return tuple(k for k in ALL_KINDS if k in wanted) or ALL_KINDS
-    for values in (found.get("enum"), [found["const"]] if "const" in found else None):
+_Known = dict[int, frozenset[JsonType]]
+"""The types of the schemas that were looked at, by their identity."""
+_ANY = frozenset(ALL_KINDS)
+
+
+def _types(schema: JSON, root: JSON, known: _Known) -> frozenset[JsonType]:
+    if not isinstance(schema, dict):
+        return _ANY
+    if id(schema) not in known:
+        known[id(schema)] = _ANY  # inside itself it adds nothing
+        known[id(schema)] = _ANY.intersection(*_type_sets(schema, root, known))
+    return known[id(schema)]
+
+
+def _type_sets(
+    schema: Mapping[str, JSON], root: JSON, known: _Known
+) -> Iterator[Collection[JsonType]]:
+    """For each keyword that names types: those that it allows."""
+    reference, named = schema.get("$ref"), schema.get("type")
+    if isinstance(reference, str) and reference.startswith("#"):
+        yield _types(_at(root, reference.removeprefix("#")), root, known)
+    if isinstance(named, (str, list)):
+        wanted = [named] if isinstance(named, str) else list(named)
+        wanted += ["integer"] * ("number" in wanted) + ["null"] * (schema.get("nullable") is True)
+        yield [k for k in ALL_KINDS if k in wanted] or ALL_KINDS
+    for values in (schema.get("enum"), [schema["const"]] if "const" in schema else None):
         if isinstance(values, list) and values:
-            return tuple(k for k in ALL_KINDS if any(json_type(v) == k for v in values))
-    for key in ("anyOf", "oneOf"):
-        if isinstance(branches := found.get(key), list) and branches:
-            union = [k for b in branches for k in types_of(b, root, hops + 1)]
-            return tuple(k for k in ALL_KINDS if k in union)
-    if isinstance(branches := found.get("allOf"), list):
-        allowed = [types_of(b, root, hops + 1) for b in branches]
-        return tuple(k for k in ALL_KINDS if all(k in a for a in allowed)) or ALL_KINDS
-    return ALL_KINDS
+            yield {json_type(v) for v in values}
+    for keyword in ("anyOf", "oneOf"):
+        if branches := _branches(schema, keyword):
+            yield {k for b in branches for k in _types(b, root, known)}
+    for branch in _branches(schema, "allOf"):
+        yield _types(branch, root, known)
+    if "if" in schema:
+        tested = _types(schema["if"], root, known) & _types(schema.get("then"), root, known)
+        yield tested | _types(schema.get("else"), root, known)
+    refused = schema.get("not")
+    if isinstance(refused, dict) and refused.keys() == {"type"}:
+        yield _ANY - _types(refused, root, known)
 
 
 # --------------------------------------------------------------------------------------- by text
@@ -154,20 +231,31 @@ class Reading:
     """What is not as declared."""
 
 
-def read_typed(text: str, kinds: Kinds, *, empty: str = "") -> Reading:
+def read_typed(
+    text: str, kinds: Kinds, *, empty: str = "", accepts: Callable[[str], bool] = bool
+) -> Reading:
     """The value that a text stands for, when its type may be any of these.
 
-    `empty`: the JSON text of the value for which nothing at all stands, if there is one.
+    Args:
+        text: what stands for the value.
+        kinds: the types that it may have.
+        empty: the JSON text of the value for which nothing at all stands, if there is one.
+        accepts: whether the schema accepts a JSON text; asked where there are two readings.
     """
     may_be_string = "string" in kinds
     body = text.lstrip(_SPACE).encode("utf-8", "surrogatepass")
     if may_be_string and len(body) > MOST_GUESSED and body[:1] not in (b"[", b"{"):
         return Reading(f'"{json_escaped(text)}"')
     if empty and not text:
-        return Reading(empty) if not may_be_string else Reading('""', is_ambiguous=True)
+        if not may_be_string or (accepts(empty) and not accepts('""')):
+            return Reading(empty)
+        return Reading('""', is_ambiguous=True)
     written = _as_json(text)
     if written is not None and (kind := _kind_of(written)) != "string":
         if kind in kinds or (kind == "integer" and "number" in kinds):
+            quoted = f'"{json_escaped(text)}"'
+            if may_be_string and not accepts(written) and accepts(quoted):
+                return Reading(quoted, is_ambiguous=True)
             return Reading(written, is_ambiguous=may_be_string)
         if not may_be_string:
             return Reading(written, wrong_type=f"{kind} where {' or '.join(kinds)} is declared")
@@ -178,6 +266,19 @@ def read_typed(text: str, kinds: Kinds, *, empty: str = "") -> Reading:
     return Reading(
         f'"{json_escaped(text)}"', wrong_type=f"text where {' or '.join(kinds)} is declared"
     )
+
+
+def accepted_by(schema: JSON, root: JSON) -> Callable[[str], bool]:
+    """Whether a part of a tool's schema accepts the value of a JSON text."""
+
+    def accepts(written: str) -> bool:
+        validator = None if schema is None else validator_within(schema, root)
+        try:
+            return validator is None or validator.is_valid(json.loads(written))
+        except (ValueError, RecursionError):
+            return True
+
+    return accepts
 
 
 def _as_json(text: str) -> str | None:

@@ -12,7 +12,7 @@ value is undecided; a closer that was passed over makes it ambiguous.
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -49,6 +49,8 @@ class TextPlan:
     """What begins the next argument, if a closer was forgotten; none: nothing does."""
     openings: tuple[bytes, ...] = ()
     """What has to stand behind it: a key that is declared and not written yet, and its form."""
+    accepts: Callable[[str], bool] = bool
+    """Whether the schema accepts a JSON text; asked where a text has two readings."""
 
 
 @lru_cache(maxsize=256)
@@ -289,7 +291,10 @@ class TextValue:
         text, wrong = decoded(data, stop - self._kept, stop)
         if wrong:
             sink.note("invalid_utf8", "bytes that are not UTF-8 became U+FFFD", *wrong)
-        reading = read_typed(self._unescaped(text), self._kinds, empty=self._plan.empty)
+        plan = self._plan
+        reading = read_typed(
+            self._unescaped(text), self._kinds, empty=plan.empty, accepts=plan.accepts
+        )
         if reading.wrong_type:
             sink.note("wrong_type", reading.wrong_type, stop - self._kept, stop)
         self.is_ambiguous = self.is_ambiguous or reading.is_ambiguous

@@ -7,20 +7,12 @@ what breaks them is returned as it is, with a diagnostic.
 
 import json
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, cast
 
 from untemplate.grammar import Grammar
+from untemplate.grammar.validation import validator_of
 from untemplate.message import JSON, Diagnostic, Message
 
-if TYPE_CHECKING:
-    import jsonschema_rs
-
 __all__ = ["broken_keywords"]
-
-
-class _Validator(Protocol):
-    def iter_errors(self, instance: object) -> "Iterator[jsonschema_rs.ValidationError]": ...
 
 
 def broken_keywords(message: Message, grammar: Grammar) -> Iterator[Diagnostic]:
@@ -49,26 +41,9 @@ def _problem(schema: JSON, text: str) -> str | None:
         value = json.loads(text)
     except ValueError:
         return None  # told by other diagnostics
-    validator = _validator(json.dumps(schema))
+    validator = validator_of(json.dumps(schema))
     error = None if validator is None else next(iter(validator.iter_errors(value)), None)
     if error is None:
         return None
     place = "".join(f"/{step}" for step in error.instance_path)
     return f"{place or 'the value'} is not as {error.kind.name} says"
-
-
-@lru_cache(maxsize=256)
-def _validator(schema: str) -> "_Validator | None":
-    import jsonschema_rs  # noqa: PLC0415  only turns with such keywords need it
-
-    try:
-        found = jsonschema_rs.validator_for(
-            json.loads(schema), validate_formats=True, retriever=_refuse
-        )
-    except (ValueError, TypeError, jsonschema_rs.ReferencingError):
-        return None  # it knows less of schemas than the grammar
-    return cast("_Validator", found)
-
-
-def _refuse(uri: str) -> JSON:
-    raise ValueError(f"nothing is fetched: {uri}")
