@@ -92,11 +92,21 @@ def test_a_strict_schema_that_can_not_be_exact_is_a_400_that_names_the_pointer()
 def test_a_template_whose_calls_begin_like_the_answer():
     bare = TEMPLATE.replace("<tool_call>\\n", "").replace("\\n</tool_call>", "")
     body = {**HELLO, "tools": [PING], "response_format": OBJECT}
-    response = client([b"{}"], template=bare).post(CHAT, json=body)
-    assert response.status_code == 400
-    assert response.json()["error"]["param"] == "response_schema"
-    response = client([b"{}"], template=bare).post(CHAT, json={**body, "tool_choice": "none"})
-    assert response.json()["choices"][0]["message"]["content"] == "{}"
+    call = '{"name": "ping", "arguments": {}}'
+    for text, choice, is_call in (
+        (call, "auto", True),
+        (call, "none", False),
+        ('{"name": "pong", "arguments": {}}', "auto", False),
+        (f'{{"a": {call}}}', "auto", False),
+    ):
+        asked = {**body, "tool_choice": choice}
+        response = client([text[:9].encode(), text[9:].encode()], template=bare)
+        (answer,) = response.post(CHAT, json=asked).json()["choices"]
+        if is_call:
+            assert answer["message"]["tool_calls"][0]["function"]["name"] == "ping"
+            assert answer["finish_reason"] == "tool_calls"
+        else:
+            assert answer["message"] == {"role": "assistant", "content": text}
 
 
 @pytest.mark.model

@@ -14,6 +14,7 @@ to the value, and the set of positions after it waits on the stack.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from untemplate.constrain.beside import Reading, begin_beside
 from untemplate.constrain.characters import Arrival, arrive
 from untemplate.constrain.positions import (
     AfterEnd,
@@ -32,6 +33,7 @@ from untemplate.constrain.turn import TurnMachine
 from untemplate.constrain.words import LAST
 from untemplate.errors import LimitError
 from untemplate.grammar import nodes
+from untemplate.grammar.answer import ANSWER
 
 __all__ = ["Envelope", "Finished"]
 
@@ -204,6 +206,8 @@ class Envelope(State):
         # What may be text or a literal is that; of several values the first that may begin so.
         taken = set(single) | {b for group, _, _ in texts for b in group}
         for position in values:
+            if position.value.origin == ANSWER:
+                self._answer_beside(out, position, single)
             clash = [v for v in values if v.value.origin != position.value.origin]
             if any(set(v.value.first) & set(position.value.first) for v in clash):
                 names = f"{position.value.origin} and {clash[0].value.origin}"
@@ -213,6 +217,16 @@ class Envelope(State):
             if first:
                 frame = Envelope(self.machine, self.machine.after(position.rest))
                 out.do(first, Enter(frame, position.value.state))
+
+    def _answer_beside(
+        self, out: Edges, position: AtValue, single: dict[int, list[Position]]
+    ) -> None:
+        """Calls that are written as bare JSON may begin like an answer: both are followed."""
+        frame = Envelope(self.machine, self.machine.after(position.rest))
+        value = Reading((frame,), position.value.state)
+        for byte in set(position.value.first) & single.keys():
+            text = self._enter_positions(tuple(dict.fromkeys(single[byte])))
+            out.do(byte, begin_beside(text, value, byte))
 
     def resume(self, result: Result) -> State | None:  # noqa: ARG002  values are always good
         return self

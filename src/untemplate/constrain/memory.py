@@ -81,6 +81,7 @@ class Memory(NamedTuple):
 
 def remember(memory: Memory | None, byte: int, state: State) -> Memory | None:
     """One byte more; `state` is the state after it."""
+    state = state.as_value
     if memory is None:
         opens = isinstance(state, Object | Array) and state.phase == "open" and state.remembers
         return _opened(None, state) if opens and byte in b"{[" else None

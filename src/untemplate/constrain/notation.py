@@ -8,7 +8,7 @@ string, the other types need no way of their own: their text is a raw string as 
 never holds the mark of its closer. White space beside a free raw string is left to the string.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from untemplate.constrain.characters import StringMachine
@@ -34,6 +34,7 @@ from untemplate.dialect import (
 from untemplate.dialect import Raw as RawText
 from untemplate.errors import LimitError
 from untemplate.grammar import GrammarOptions, nodes
+from untemplate.grammar.envelope import CallShape
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import Strings, Typed
 from untemplate.grammar.schema_formula import Formula, substitute
@@ -81,9 +82,11 @@ class NotationWriter:
             self._values[style] = Values(self.schemas, style, self._options)
         return self._values[style]
 
-    def root(self, encoding: Encoding, following: str) -> tuple[Step, ...]:
-        """The value of the whole schema."""
-        typed = self.schemas.typed_goal(self.schemas.root)
+    def root(
+        self, encoding: Encoding, following: str, unlike: Sequence[CallShape] = ()
+    ) -> tuple[Step, ...]:
+        """The value of the whole schema, but for what would be read as a call."""
+        typed = self.schemas.apart(unlike)
         return self._value(typed, encoding, Place({}, following))
 
     def written(

@@ -50,7 +50,7 @@ class Sources:
             )
             writer = self._writers[value.origin] = NotationWriter(schemas, self._options)
         following = value.until[0].decode() if value.until else ""
-        (step,) = writer.root(value.encoding, following)
+        (step,) = writer.root(value.encoding, following, value.unlike)
         return step
 
 

@@ -10,6 +10,7 @@ frames; a frame is a state too, the one that a value inside goes back to. A byte
     Enter   the same, but the byte belongs to it   `1` in `[1`
     Pop     to the frame; the byte was the last    `"` that ends a string
     Leave   the same, the byte is the frame's      `,` after a number
+    Unfold  frames that a state has kept itself    `x` in `{"nx`, which is not `{"name": ` of a call
 
 A state knows its edges, and what its shortest way out costs in bytes; a state without a way out
 is dead, and no edge leads there. That is why no mask is ever empty.
@@ -40,6 +41,7 @@ __all__ = [
     "Set",
     "Spell",
     "State",
+    "Unfold",
     "spelt",
 ]
 
@@ -94,6 +96,11 @@ class State:
     def remembers(self) -> bool:
         """Whether what is written here must not be written again; see `memory`."""
         return False
+
+    @property
+    def as_value(self) -> "State":
+        """Where the value that is being written is; see `beside`."""
+        return self
 
     def cost(self) -> int | None:
         """Fewest bytes until the state is left by Pop or Leave; None: there is no way out."""
@@ -172,7 +179,14 @@ class Leave:
     result: Result = None
 
 
-Action = Go | Count | Set | Push | Enter | Pop | Leave
+@dataclass(frozen=True, slots=True)
+class Unfold:
+    frames: tuple[State, ...]
+    state: State
+    count: int
+
+
+Action = Go | Count | Set | Push | Enter | Pop | Leave | Unfold
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,3 +251,7 @@ def cost_of(action: Action) -> int | None:
             return None if inner is None else inner + frame.after()
         case Pop() | Leave():
             return 0
+        case Unfold(frames, state, count):
+            cost = state.cost()
+            rest = sum(frame.after() for frame in frames)
+            return None if cost is None else cost + state.slope * count + rest

@@ -34,6 +34,7 @@ from untemplate.constrain.state import (
     Set,
     Spell,
     State,
+    Unfold,
 )
 from untemplate.errors import LimitError
 
@@ -203,7 +204,7 @@ class Table:
             case Count(state):
                 number = self.state_id(state)
                 return number + COUNT if number else 0
-            case Set(state) | Push(_, state) | Enter(_, state):
+            case Set(state) | Push(_, state) | Enter(_, state) | Unfold(_, state):
                 if not self.state_id(state):
                     return 0
             case Pop() | Leave():
@@ -311,6 +312,10 @@ class Table:
                 number = self.resume(self.frames[stack], result)
                 parent = self.parents[stack]
                 return number, parent << COUNT_BITS, isinstance(action, Leave)
+            case Unfold(frames, state, count):
+                for frame in frames:
+                    stack = self.push(self.state_id(frame), stack)
+                return self.state_id(state), stack << COUNT_BITS | min(count, COUNT_MASK), False
             case _:
                 raise AssertionError(action)
 

@@ -42,7 +42,7 @@ from untemplate.dialect import (
 from untemplate.errors import RequestError
 from untemplate.grammar import nodes
 from untemplate.grammar.answer import ANSWER, check_answer
-from untemplate.grammar.envelope import find_envelope
+from untemplate.grammar.envelope import CallShape, find_envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.grammar.nodes import Node
 from untemplate.message import JSON, Tool, ToolChoice
@@ -249,11 +249,13 @@ class _Builder:
         limits = [m for m in (dialect.calls_max, None if choice.parallel else 1) if m is not None]
         self._most = min(limits, default=None)
         self._schema = response_schema
+        self._unlike: tuple[CallShape, ...] = ()
         self._rules: dict[str, Node] = {}
 
     def build(self, prompt: Prompt) -> tuple[Node, Mapping[str, Node]]:
         if self._schema is not None:
-            check_answer(self._dialect, () if self._required else self._tools, self._schema)
+            tools = () if self._required else self._tools
+            self._unlike = check_answer(self._dialect, tools, self._schema)
         openings = [o for o in prompt.openings if self._may_enter(o.block, 0)]
         if self._required:
             openings = [o for o in openings if not self._is_detour(o, openings)] or openings
@@ -327,6 +329,7 @@ class _Builder:
                 JsonText(),
                 tuple(f for f in self._forbidden_in(block) if b'"' not in f),
                 ANSWER,
+                self._unlike,
             )
             after = nodes.Choice(tuple(self._lead(e, "end") for e in dict.fromkeys(ends)))
             options.append(nodes.Sequence((value, after)))

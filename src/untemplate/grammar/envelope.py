@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from untemplate.dialect import Hole, Pattern
 from untemplate.message import JSON
 
-__all__ = ["Envelope", "find_envelope"]
+__all__ = ["CallShape", "Envelope", "find_envelope"]
 
 _STAND_IN = {hole: chr(0xE010 + n) for n, hole in enumerate(Hole)}
 
@@ -31,6 +31,17 @@ class Envelope:
     id: tuple[str, ...] | None
     fixed: tuple[tuple[tuple[str, ...], JSON], ...]
     """Paths with constant values, as `("type",): "function"`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallShape:
+    """JSON objects that read as a call, whatever else they hold and however they are written."""
+
+    name: tuple[str, ...]
+    """Path of keys to the name, which is one of `tools`; `()` when it is the key of arguments."""
+    arguments: tuple[str, ...]
+    """Path of keys to an object; `""` stands for a name."""
+    tools: tuple[str, ...]
 
 
 def find_envelope(pattern: Pattern) -> Envelope | None:

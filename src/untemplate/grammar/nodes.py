@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from untemplate.dialect import CallBlock, Encoding
-from untemplate.grammar.envelope import Envelope
+from untemplate.grammar.envelope import CallShape, Envelope
 from untemplate.message import JSON, Tool
 
 __all__ = [
@@ -161,6 +161,8 @@ class Value:
     is read as plain text: what its strings must not hold."""
     origin: str = ""
     """`tool NAME` or `response_schema`, for reports and errors."""
+    unlike: tuple[CallShape, ...] = ()
+    """What the value must not be, as a reader would take it for a call."""
 
 
 @dataclass(frozen=True, slots=True)

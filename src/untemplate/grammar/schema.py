@@ -23,6 +23,7 @@ from typing import cast
 from urllib.parse import unquote
 
 from untemplate.errors import SchemaError
+from untemplate.grammar.envelope import CallShape
 from untemplate.grammar.schema_atoms import (
     ANYTHING,
     NOTHING,
@@ -47,6 +48,7 @@ from untemplate.grammar.schema_atoms import (
     not_,
     one_of,
 )
+from untemplate.grammar.schema_calls import call_typed
 from untemplate.grammar.schema_check import Draft, check, draft_of, subschemas
 from untemplate.grammar.schema_formula import All, Formula, conj, disj, neg, substitute
 from untemplate.grammar.schema_keywords import (
@@ -144,6 +146,15 @@ class Schemas:
 
         parts = [part(number) for number in range(len(ANYTHING.parts))]
         return all_of(Typed(*parts), self._everywhere)
+
+    def apart(self, shapes: Sequence[CallShape]) -> Typed:
+        """What the root says, without the objects that read as a call."""
+        found = self.typed_goal(self.root)
+        for number, shape in enumerate(shapes):
+            typed, places = call_typed(shape, f"call {number}")
+            self._typed.update(places)
+            found = all_of(found, not_(typed))
+        return found
 
     # ------------------------------------------------------------------------ places and references
 

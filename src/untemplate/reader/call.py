@@ -66,7 +66,13 @@ class CallFrame:
         self._tools = tools
         python = isinstance(plan.encoding, Python)
         self.envelope = (
-            EnvelopeFrame(plan.envelope, tools, python=python, pauses=found.way.is_bare)
+            EnvelopeFrame(
+                plan.envelope,
+                tools,
+                python=python,
+                pauses=found.way.is_bare,
+                is_strict=found.way.is_strict,
+            )
             if plan.envelope
             else None
         )
@@ -107,7 +113,7 @@ class CallFrame:
         if not way.is_bare:
             return True
         begun = self.envelope.shows_call if self.envelope else self.arguments is not None
-        return (known and begun) or (way.is_own and (known or begun))
+        return (known and begun) or (way.is_own and not way.is_strict and (known or begun))
 
     @property
     def open_arguments(self) -> Frame | None:

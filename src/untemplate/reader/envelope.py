@@ -47,12 +47,15 @@ class EnvelopeFrame:
         *,
         python: bool = False,
         pauses: bool = False,
+        is_strict: bool = False,
     ) -> None:
         self._envelope = envelope
         self._tools = tools
         self._pauses = pauses
         """Whether a step ends in front of the arguments, where it may be decided on the call."""
         self._python = python
+        self._is_strict = is_strict
+        """Whether only the family's own keys lead to arguments, and only an object is one."""
         self._state = _BEFORE
         self._path: tuple[str, ...] = ()
         self._is_wrapped = False
@@ -154,6 +157,8 @@ class EnvelopeFrame:
     def _here(self) -> tuple[str, ...]:
         """Where we are, seen without a wrapper that the family does not have."""
         path = self._path[:-1] if self._is_wrapped and not self.has_arguments else self._path
+        if self._is_strict:
+            return path
         if path[:1] == (_WRAPPER,) and self._envelope.arguments[:1] != (_WRAPPER,):
             return path[1:]
         return path
@@ -189,8 +194,8 @@ class EnvelopeFrame:
 
     def _is_arguments(self, path: tuple[str, ...]) -> bool:
         wanted = self._envelope.arguments
-        if path == wanted:
-            return True
+        if path == wanted or self._is_strict:
+            return path == wanted
         return (
             bool(path)
             and path[:-1] == wanted[:-1]
@@ -198,7 +203,7 @@ class EnvelopeFrame:
         )
 
     def _begin_arguments(self, character: str, at: int, sink: CallSink) -> int:
-        if character in '{"':
+        if character == "{" or (character == '"' and not self._is_strict):
             self._state = _ARGUMENTS
             self.arguments = (
                 JsonFrame(members=True, python=self._python) if character == "{" else QuotedFrame()

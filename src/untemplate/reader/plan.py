@@ -8,6 +8,7 @@ those that models slip into (`slips`).
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from untemplate.dialect import CallBlock, Dialect, Hole, Pairs, Pattern, Whole
 from untemplate.grammar import Grammar, nodes
@@ -29,7 +30,7 @@ from untemplate.reader.ways import (
     Word,
 )
 
-__all__ = ["AfterPlan", "Plans", "TextPlan", "plan_of"]
+__all__ = ["AfterPlan", "Answers", "Plans", "TextPlan", "plan_of"]
 
 _WEAK = 3
 
@@ -52,6 +53,10 @@ class TextPlan:
     lead_size: int
     line_starts: frozenset[bytes]
     """Marks that count only at the start of a line."""
+    firsts: frozenset[bytes]
+    """Marks that count only at the beginning of the text."""
+    later: MarkSet
+    """All but those."""
     end: Way | None
     """The way to the end of the turn that needs no mark."""
 
@@ -93,17 +98,22 @@ class Plans:
         return tuple(m for w in self.stops for m in w.elements if isinstance(m, bytes))
 
 
-def plan_of(grammar: Grammar, calls_max: int | None = None) -> Plans:
+Answers = Literal["", "alone", "beside calls"]
+"""Whether content is an answer by a schema, and whether calls may stand in its place."""
+
+
+def plan_of(grammar: Grammar, calls_max: int | None = None, *, answers: Answers = "") -> Plans:
     """The tables of a grammar without limits on calls; `calls_max`: the limit it has."""
-    return _Planner(grammar, calls_max).plans()
+    return _Planner(grammar, calls_max, answers).plans()
 
 
 class _Planner:
     """Makes the tables of one grammar."""
 
-    def __init__(self, grammar: Grammar, calls_max: int | None) -> None:
+    def __init__(self, grammar: Grammar, calls_max: int | None, answers: Answers) -> None:
         self._grammar = grammar
         self._calls_max = calls_max
+        self._answers: Answers = answers
         self._dialect: Dialect = grammar.dialect
         self._calls: dict[str, CallPlan] = {}
         self._strays = strays_of(self._dialect)
@@ -136,6 +146,7 @@ class _Planner:
             (n, t) for n, t in openings if not n.strip() and isinstance(rules.get(t), TextPlan)
         ]
         ways = [w for n, t in openings if (w := self._way(n, t)).elements or w.call]
+        ways = [w for w in ways if w.elements or self._answers != "alone"]
         ways += [s for w in ways for s in (*slips(w), *foreign(w))]
         content = self._fallback(rules, ways)
         rules.setdefault(content.rule, content)
@@ -184,7 +195,14 @@ class _Planner:
         lead = _lead(whole) if marks(whole) else literal.encode() if not literal.strip() else b""
         variants = () if call.envelope else self._variants(call, steps)
         return Way(
-            elements, target, lead, call=call, step=step, is_bare=not has_mark, variants=variants
+            elements,
+            target,
+            lead,
+            call=call,
+            step=step,
+            is_bare=not has_mark,
+            variants=variants,
+            is_strict=bool(self._answers) and not elements and not in_section,
         )
 
     def _variants(self, call: CallPlan, begun: tuple[Step, ...]) -> tuple[CallPlan, ...]:
@@ -262,6 +280,13 @@ class _Planner:
                 begins.setdefault(mark, []).append((len(ways), 0))
                 ways.append(way)
         strays = {m: space for m, space in self._strays.items() if m not in begins}
+        firsts: set[bytes] = set()
+        if kind == "content" and self._answers:
+            # What follows is JSON, whose strings may hold anything but the family's own marks.
+            line_starts.clear()
+            firsts.update(strays)
+            firsts.update(m for m, at in begins.items() if all(_is_slip(ways[w]) for w, _ in at))
+        all_marks = MarkSet((*begins, *strays))
         leads = bytes(sorted({b for w in ways for b in w.lead}))
         return TextPlan(
             rule=rule,
@@ -269,16 +294,20 @@ class _Planner:
             ways=tuple(ways),
             begins={m: tuple(dict.fromkeys(w)) for m, w in begins.items()},
             strays=strays,
-            marks=MarkSet((*begins, *strays)),
+            marks=all_marks,
             leads=leads,
             lead_size=max((len(w.lead) for w in ways), default=0),
             line_starts=frozenset(line_starts),
+            firsts=frozenset(firsts),
+            later=MarkSet(set(all_marks.marks) - firsts) if firsts else all_marks,
             end=max(filter(_is_plain_end, ways), key=lambda w: len(w.lead), default=None),
         )
 
     def _bare_ways(self, ways: Sequence[Way]) -> Iterator[tuple[bytes, Way]]:
         """Calls without markers: the family's own, and JSON that a model wrote in their place."""
         own = [w for w in ways if w.call and w.call.envelope and not w.elements]
+        if self._answers == "alone":
+            own = []
         for way in own:
             yield b"{", way
         calls = [w.call for w in ways if w.call] or list(self._calls.values())
@@ -292,7 +321,8 @@ class _Planner:
             (FENCE, (FENCE,), (FENCE,)),
             (FENCE, (FENCE + b"json", b"["), (b"]", FENCE)),
         ):
-            if mark == b"{" and own:
+            # An answer by a schema is told from a call that is bare JSON only by the family's form.
+            if (mark == b"{" and own) or (self._answers and mark != FENCE):
                 continue
             plan = bare_plan(call, closing)
             yield mark, Way(elements, plan.rule, call=plan, is_bare=True, is_own=False)
@@ -360,6 +390,10 @@ class _Planner:
             found += marks(edge.literal + ("" if isinstance(first, Hole) else first))[:1]
         stops = [_mark(w, 0) for w in self._stops]
         return tuple(dict.fromkeys((*_encoded(found), *stops)))
+
+
+def _is_slip(way: Way) -> bool:
+    return way.is_bare or not way.is_own
 
 
 def _header(

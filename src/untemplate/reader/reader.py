@@ -24,7 +24,7 @@ from untemplate.message import JSON, End, FinishReason, Message
 from untemplate.reader.events import ArgumentEnd, Event
 from untemplate.reader.live import LiveTurn
 from untemplate.reader.machine import Machine
-from untemplate.reader.plan import Plans, plan_of
+from untemplate.reader.plan import Answers, Plans, plan_of
 from untemplate.reader.specials import Specials
 from untemplate.reader.tape import Tape
 from untemplate.vocabulary import Vocabulary
@@ -207,10 +207,16 @@ _GATHERED_BYTES = 4096
 @lru_cache(maxsize=256)
 def _plans(grammar: Grammar) -> Plans:
     """The tables for reading: any tool may be called any number of times."""
-    calls_max = grammar.dialect.calls_max
+    calls_max, answers = grammar.dialect.calls_max, _answers(grammar)
     if calls_max is not None:
         dialect = replace(grammar.dialect, calls_max=None)
         grammar = build_grammar(
             dialect, grammar.tools, prompt=grammar.prompt, options=grammar.options
         )
-    return plan_of(grammar.unrestricted(), calls_max)
+    return plan_of(grammar.unrestricted(), calls_max, answers=answers)
+
+
+def _answers(grammar: Grammar) -> Answers:
+    if grammar.response_schema is None or grammar.choice.mode == "required":
+        return ""
+    return "beside calls" if grammar.tools and grammar.choice.mode == "auto" else "alone"

@@ -75,7 +75,7 @@ class TextFrame:
         """Tests for pieces of data that are text of it, once it has begun."""
         if self._plain is None and self.is_begun:
             plan = self.plan
-            self._plain = text_plain(plan.marks.marks, plan.leads, plan.lead_size)
+            self._plain = text_plain(plan.later.marks, plan.leads, plan.lead_size)
         return self._plain if self.is_begun else None
 
     @property
@@ -138,8 +138,12 @@ class TextFrame:
     def _find(self, data: Data, at: int, tape: Tape, *, final: bool) -> tuple[int, bytes]:
         """Where the next mark begins that counts, as `MarkSet.find` says it."""
         plan = self.plan
+        marks = plan.later if self.is_begun else plan.marks
         while True:
-            start, mark = plan.marks.find(data, at, final=final)
+            start, mark = marks.find(data, at, final=final)
+            if mark in plan.firsts and past_space(data, max(tape.told - tape.base, 0)) != start:
+                at, marks = start, plan.later
+                continue
             if mark not in plan.line_starts or self.begins_line(data, start, tape):
                 return start, mark
             at = start + len(mark)

@@ -90,6 +90,9 @@ class Way:
     """The family writes it so; others are read for models that slipped."""
     json: Literal["", "instead", "wrapped"] = ""
     """JSON behind the family's marks: instead of its own form, or its own in a list or a fence."""
+    is_strict: bool = False
+    """Only a declared name with arguments, by the family's own keys, is a call: else it is an
+    answer by a schema, which is JSON as well."""
     needs_lead: bool = False
     """Its mark is a common word: without the white space before it, it is text."""
     variants: tuple[CallPlan, ...] = ()

@@ -77,6 +77,9 @@ class ValueWriter:
         closer = node.until[0].decode() if node.until else ""
         if is_answer and node.until:
             self.book.notes.add(ANSWER, "#", "wider", "strings may hold markers of the dialect")
+        if node.unlike:
+            message = "an object may be written that reads as a call of a tool"
+            self.book.notes.add(ANSWER, "#", "wider", message)
         typed = schemas.typed(schemas.root)
         return _Writer(self, schemas).typed(typed, node.encoding, _Setting({}, closer, "#"))
 
