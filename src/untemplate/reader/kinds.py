@@ -12,7 +12,7 @@ anything.
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import cast
 
@@ -40,9 +40,9 @@ __all__ = [
 Kinds = tuple[JsonType, ...]
 
 ALL_KINDS: Kinds = ("string", "integer", "number", "boolean", "null", "array", "object")
-_Inner = Callable[[Mapping[str, JSON]], Iterator[JSON]]
-"""What one schema asks of a part of its value."""
 _MOST_HOPS = 16
+_MOST_DEPTH = 32
+"""Schemas inside of schemas that are looked at."""
 _SPACE = " \t\r\n"
 MOST_GUESSED = 256
 """A number or a word that is longer is text."""
@@ -86,7 +86,7 @@ def property_of(schema: JSON, key: str, root: JSON) -> JSON:
         if isinstance(more, dict) and not is_named:
             yield more
 
-    return _all_of(list(_asked(schema, root, "object", named, set())))
+    return _Search(root, "object", named).asked(schema)
 
 
 def items_of(schema: JSON, index: int, root: JSON) -> JSON:
@@ -101,32 +101,42 @@ def items_of(schema: JSON, index: int, root: JSON) -> JSON:
         elif isinstance(rest, dict):
             yield rest
 
-    return _all_of(list(_asked(schema, root, "array", numbered, set())))
+    return _Search(root, "array", numbered).asked(schema)
 
 
-def _all_of(parts: list[JSON]) -> JSON:
-    return {"allOf": parts} if len(parts) > 1 else parts[0] if parts else None
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Looks for what a schema asks of the parts of a value, each subschema once."""
 
+    root: JSON
+    kind: JsonType
+    """What the value is."""
+    inner: Callable[[Mapping[str, JSON]], Iterator[JSON]]
+    """What one schema asks of the part."""
+    seen: set[int] = field(default_factory=set[int])
 
-def _asked(
-    schema: JSON, root: JSON, kind: JsonType, inner: _Inner, seen: set[int]
-) -> Iterator[JSON]:
-    """What `inner` gives of the schema and of all that holds beside it, each looked at once."""
-    if not isinstance(schema, dict) or id(schema) in seen:
-        return
-    seen.add(id(schema))
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#"):
-        target = _at(root, reference.removeprefix("#"))
-        yield from _asked(target, root, kind, inner, seen)
-    yield from inner(schema)
-    for branch in _branches(schema, "allOf"):
-        yield from _asked(branch, root, kind, inner, seen)
-    for keyword in ("anyOf", "oneOf"):
-        branches = [b for b in _branches(schema, keyword) if kind in types_of(b, root)]
-        found = [_all_of(list(_asked(b, root, kind, inner, seen))) for b in branches]
-        if found and None not in found:
-            yield {"anyOf": found}
+    def asked(self, schema: JSON, depth: int = 0) -> JSON:
+        """What the schema and all that holds beside it ask; None: nothing."""
+        parts = list(self._parts(schema, depth))
+        return {"allOf": parts} if len(parts) > 1 else parts[0] if parts else None
+
+    def _parts(self, schema: JSON, depth: int) -> Iterator[JSON]:
+        if not isinstance(schema, dict) or id(schema) in self.seen or depth > _MOST_DEPTH:
+            return
+        self.seen.add(id(schema))
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#"):
+            yield from self._parts(_at(self.root, reference.removeprefix("#")), depth + 1)
+        yield from self.inner(schema)
+        for branch in _branches(schema, "allOf"):
+            yield from self._parts(branch, depth + 1)
+        for keyword in ("anyOf", "oneOf"):
+            branches = _branches(schema, keyword)
+            found = [
+                self.asked(b, depth + 1) for b in branches if self.kind in types_of(b, self.root)
+            ]
+            if found and None not in found:
+                yield {"anyOf": found}
 
 
 def _branches(schema: Mapping[str, JSON], keyword: str) -> list[JSON]:
@@ -157,22 +167,22 @@ _Known = dict[int, frozenset[JsonType]]
 _ANY = frozenset(ALL_KINDS)
 
 
-def _types(schema: JSON, root: JSON, known: _Known) -> frozenset[JsonType]:
-    if not isinstance(schema, dict):
+def _types(schema: JSON, root: JSON, known: _Known, depth: int = 0) -> frozenset[JsonType]:
+    if not isinstance(schema, dict) or depth > _MOST_DEPTH:
         return _ANY
     if id(schema) not in known:
         known[id(schema)] = _ANY  # inside itself it adds nothing
-        known[id(schema)] = _ANY.intersection(*_type_sets(schema, root, known))
+        known[id(schema)] = _ANY.intersection(*_type_sets(schema, root, known, depth + 1))
     return known[id(schema)]
 
 
 def _type_sets(
-    schema: Mapping[str, JSON], root: JSON, known: _Known
+    schema: Mapping[str, JSON], root: JSON, known: _Known, depth: int
 ) -> Iterator[Collection[JsonType]]:
     """For each keyword that names types: those that it allows."""
     reference, named = schema.get("$ref"), schema.get("type")
     if isinstance(reference, str) and reference.startswith("#"):
-        yield _types(_at(root, reference.removeprefix("#")), root, known)
+        yield _types(_at(root, reference.removeprefix("#")), root, known, depth)
     if isinstance(named, (str, list)):
         wanted = [named] if isinstance(named, str) else list(named)
         wanted += ["integer"] * ("number" in wanted) + ["null"] * (schema.get("nullable") is True)
@@ -182,15 +192,17 @@ def _type_sets(
             yield {json_type(v) for v in values}
     for keyword in ("anyOf", "oneOf"):
         if branches := _branches(schema, keyword):
-            yield {k for b in branches for k in _types(b, root, known)}
+            yield {k for b in branches for k in _types(b, root, known, depth)}
     for branch in _branches(schema, "allOf"):
-        yield _types(branch, root, known)
+        yield _types(branch, root, known, depth)
     if "if" in schema:
-        tested = _types(schema["if"], root, known) & _types(schema.get("then"), root, known)
-        yield tested | _types(schema.get("else"), root, known)
+        tested = _types(schema["if"], root, known, depth) & _types(
+            schema.get("then"), root, known, depth
+        )
+        yield tested | _types(schema.get("else"), root, known, depth)
     refused = schema.get("not")
     if isinstance(refused, dict) and refused.keys() == {"type"}:
-        yield _ANY - _types(refused, root, known)
+        yield _ANY - _types(refused, root, known, depth)
 
 
 # --------------------------------------------------------------------------------------- by text
