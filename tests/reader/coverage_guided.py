@@ -21,8 +21,12 @@ with atheris.instrument_imports(include=["untemplate.reader"]):
     import untemplate.reader  # noqa: F401
 
 from families import SOME, family
+from reader import fuzzing
 from reader.fuzzing import CHOICES, bits, check
 from reader.outputs import draw
+
+fuzzing.MOST_STEPS *= 5  # to trace a branch is a call, too
+fuzzing.MOST_STEPS_EACH *= 5
 
 PIECES = 0x7F
 """How many byte values stand for pieces."""

@@ -116,9 +116,9 @@ def check_tiling(events, data):
     assert at == len(data), f"{data[at:]!r} was not told"
 
 
-def feed(grammar, pieces, reason="stop", *, snapshots=False, check=True, **more):
+def feed(grammar, pieces, reason="stop", *, snapshots=False, check=True, reads=Reader, **more):
     """The message and all events for these pieces."""
-    reader = Reader(grammar, nonce="n", **more)
+    reader = reads(grammar, nonce="n", **more)
     events, fold = [], Fold()
     for piece in pieces:
         if snapshots:

@@ -5,7 +5,6 @@ call it is text again (`outcome` is `text`). From its name on it is a call whate
 when its arguments and its end were seen, `bad` when they can't be read.
 """
 
-import copy
 import re
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
@@ -13,6 +12,7 @@ from itertools import takewhile
 from untemplate.dialect import Hole, Python, fill
 from untemplate.grammar.marks import is_distinctive
 from untemplate.message import JSON, Tool
+from untemplate.reader.copies import copied
 from untemplate.reader.envelope import EnvelopeFrame
 from untemplate.reader.events import PartKind
 from untemplate.reader.follow import MORE, NO, YES, stands
@@ -93,7 +93,7 @@ class CallFrame:
 
     def clone(self, record: CallRecord | None) -> "CallFrame":
         """A copy that goes on with this record."""
-        other = copy.copy(self)
+        other = copied(self)
         other.envelope = self.envelope.clone() if self.envelope else None
         if other.envelope and self.arguments is not None:
             other.arguments = other.envelope.arguments

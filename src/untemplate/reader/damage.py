@@ -5,9 +5,9 @@ What is passed over is lost to the arguments, not to the turn: its spans are tol
 span holds it all.
 """
 
-import copy
 from collections.abc import Iterable
 
+from untemplate.reader.copies import copied
 from untemplate.reader.marks import MarkSet
 from untemplate.reader.plan import Plans, TextPlan
 from untemplate.reader.sink import Note
@@ -53,7 +53,7 @@ class Damage:
         self.is_done = False
 
     def clone(self) -> "Damage":
-        return copy.copy(self)
+        return copied(self)
 
     def read(self, data: Data, at: int, tape: Tape, *, final: bool) -> int:
         """Read on; gives the position of the first byte not passed over."""

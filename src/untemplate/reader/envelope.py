@@ -7,13 +7,13 @@ are told as they arrive, name and id when they are whole. Common other keys for 
 the object `function` around both, are read with a note.
 """
 
-import copy
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from untemplate.grammar.envelope import Envelope
 from untemplate.message import Tool
+from untemplate.reader.copies import copied
 from untemplate.reader.events import PartKind
 from untemplate.reader.follow import MORE, YES
 from untemplate.reader.json_text import JsonFrame
@@ -74,7 +74,7 @@ class EnvelopeFrame:
         self.bad: Note | None = None
 
     def clone(self) -> "EnvelopeFrame":
-        other = copy.copy(self)
+        other = copied(self)
         other._sub = self._sub.clone() if self._sub else None  # noqa: SLF001
         other.arguments = self.arguments.clone() if self.arguments else None
         return other

@@ -9,7 +9,6 @@ tentative until its name is known; until then it may become text again. Frames d
 module only says where to go on.
 """
 
-import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +16,7 @@ from untemplate.grammar.marks import is_distinctive
 from untemplate.message import DiagnosticCode, End, Tool, ToolChoice
 from untemplate.reader.call import CallFrame
 from untemplate.reader.call_notes import missing_of, notes_of, settle_states
+from untemplate.reader.copies import copied
 from untemplate.reader.damage import Damage, damage_in
 from untemplate.reader.events import Event
 from untemplate.reader.follow import MORE, YES
@@ -86,7 +86,7 @@ class Machine:
 
     def clone(self) -> "Machine":
         """An independent copy; O(depth)."""
-        other = copy.copy(self)
+        other = copied(self)
         other.tape = self.tape.clone()
         other._text = self._text.clone() if self._text else None  # noqa: SLF001
         other._match = self._match.clone() if self._match else None  # noqa: SLF001

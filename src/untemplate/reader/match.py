@@ -5,11 +5,11 @@ letter, a word goes on to what stands behind it. Nothing is told here. When no w
 is taken: the reader goes on behind the first mark.
 """
 
-import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from untemplate.dialect import Hole
+from untemplate.reader.copies import copied
 from untemplate.reader.follow import MORE
 from untemplate.reader.header import leads_to_text, leave, read_header
 from untemplate.reader.utf8 import SPACE, Data, past_space
@@ -128,8 +128,8 @@ class Match:
                 self.found = Found(way, start, skipped, (), start)
 
     def clone(self) -> "Match":
-        other = copy.copy(self)
-        other._threads = [copy.copy(t) for t in self._threads]  # noqa: SLF001
+        other = copied(self)
+        other._threads = [copied(t) for t in self._threads]  # noqa: SLF001
         return other
 
     def read(self, data: Data, at: int, base: int, *, final: bool) -> tuple[int, bool]:

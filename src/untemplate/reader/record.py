@@ -4,7 +4,6 @@ A `CallRecord` is one call; a `Record` is the whole turn. A copy of either is O(
 costs nothing for what was received before; a `Message` is made in O(size).
 """
 
-import copy
 import hashlib
 import string
 from collections.abc import Iterable, Sequence
@@ -23,6 +22,7 @@ from untemplate.message import (
     ToolCall,
 )
 from untemplate.reader.chain import Chain, Pieces, listed
+from untemplate.reader.copies import copied
 
 __all__ = ["MOST_ALIKE", "CallRecord", "Record", "call_id"]
 
@@ -125,11 +125,11 @@ class Record:
 
     def clone(self) -> "Record":
         """A copy; O(1) beside what came since the last one."""
-        other = copy.copy(self)
+        other = copied(self)
         other.pieces, other.raw = self.pieces.clone(), self.raw.clone()
         other._alike, other._merged = dict(self._alike), dict(self._merged)  # noqa: SLF001
         if self.call is not None:
-            other.call = copy.copy(self.call)
+            other.call = copied(self.call)
             other.call.pieces = self.call.pieces.clone()
         return other
 

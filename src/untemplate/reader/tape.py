@@ -5,13 +5,13 @@ the spans tile the input. While it is not decided whether something is a call, w
 *deferred*: `commit` tells it all, `abort` forgets it and the bytes may be told as something else.
 """
 
-import copy
 import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from untemplate.message import JSON, Diagnostic, DiagnosticCode, Span, Tool, pointer_token
 from untemplate.reader.chain import Chain, Pieces, listed
+from untemplate.reader.copies import copied
 from untemplate.reader.events import (
     ArgumentEnd,
     ArgumentStart,
@@ -96,7 +96,7 @@ class Tape:
 
     def clone(self) -> "Tape":
         """A copy, as cheap as one of the record; events that were not taken are not in it."""
-        other = copy.copy(self)
+        other = copied(self)
         other.events = []
         other.record = self.record.clone()
         other.specials = self.specials.clone() if self.specials else None

@@ -5,11 +5,11 @@ it that would belong to the mark. White space at the beginning of a text waits u
 that it is text: between two markers it is structure.
 """
 
-import copy
 import re
 from typing import TYPE_CHECKING
 
 from untemplate.message import DiagnosticCode
+from untemplate.reader.copies import copied
 from untemplate.reader.match import Match
 from untemplate.reader.plain import Plain, text_plain
 from untemplate.reader.plan import TextPlan
@@ -68,7 +68,7 @@ class TextFrame:
         """Made when it is asked for."""
 
     def clone(self) -> "TextFrame":
-        return copy.copy(self)
+        return copied(self)
 
     @property
     def plain(self) -> Plain | None:

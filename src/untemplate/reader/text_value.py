@@ -10,12 +10,12 @@ The value ends at the first closer that is followed by what may follow it. Until
 value is undecided; a closer that was passed over makes it ambiguous.
 """
 
-import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from untemplate.reader.copies import copied
 from untemplate.reader.escapes import json_escaped
 from untemplate.reader.follow import MORE, NO, YES, Follow, stands
 from untemplate.reader.kinds import MOST_GUESSED, Kinds, may_be, read_typed
@@ -117,7 +117,7 @@ class TextValue:
         self.bad: Note | None = None
 
     def clone(self) -> "TextValue":
-        return copy.copy(self)  # everything in it is immutable
+        return copied(self)  # everything in it is immutable
 
     @property
     def is_undecided(self) -> bool:
