@@ -12,6 +12,7 @@ import pytest
 
 from corpus import corpus_dir
 from dialects import ALL
+from interleaved import INTERLEAVED
 from untemplate.dialect import END, Dialect, read_given
 from untemplate.inference import analyse
 from untemplate.template.rendering import CompiledTemplate
@@ -36,6 +37,7 @@ SOME = (
     "meta-llama-Llama-3.1-8B-Instruct",
     "mistralai-Ministral-3-14B-Reasoning-2512",
     "openai-gpt-oss-120b",
+    "made for test by id",
 )
 """JSON in tags, behind a name, in an array, in a list behind a marker; tagged, nested, Python's."""
 
@@ -50,7 +52,7 @@ def is_whole(dialect: Dialect) -> bool:
 @cache
 def _known() -> dict[str, Dialect]:
     given = {g.name: g.dialect for g in read_given() if is_whole(g.dialect)}
-    return {**ALL, **given}
+    return {**ALL, **INTERLEAVED, **given}
 
 
 def names() -> list[str]:

@@ -82,6 +82,7 @@ DiagnosticCode = Literal[
     "quoted_arguments",
     "raw_control",
     "renamed_key",
+    "repeated_id",
     "single_quotes",
     "spelt_marker",
     "stop_in_call",

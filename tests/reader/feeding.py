@@ -11,12 +11,18 @@ from dataclasses import replace
 from untemplate.grammar import build_grammar
 from untemplate.message import Tool
 from untemplate.reader import (
+    ArgumentEnd,
     ArgumentsDelta,
+    ArgumentStart,
     CallEnd,
+    CallPause,
+    CallResume,
     CallStart,
     Part,
     Reader,
     TextDelta,
+    TextEnd,
+    TextStart,
     deltas,
 )
 
@@ -75,6 +81,7 @@ class Fold:
     def __init__(self):
         self.content = self.reasoning = ""
         self.calls = []
+        self.ended = set()
 
     def add(self, events):
         for delta in deltas(events):
@@ -87,8 +94,11 @@ class Fold:
                     assert call.arguments == ""
                     self.calls.append([call.id, call.name, ""])
                 else:
-                    assert call.index == len(self.calls) - 1, "a closed call never changes"
+                    assert call.index not in self.ended, "a call that has ended never changes"
+                    assert call.arguments or call.state, "no delta is empty"
                     self.calls[call.index][2] += call.arguments
+                if call.state is not None:
+                    self.ended.add(call.index)
 
 
 def check_closing(text, closing):
@@ -116,6 +126,34 @@ def check_tiling(events, data):
     assert at == len(data), f"{data[at:]!r} was not told"
 
 
+def check_calls(events):
+    """Each call starts and ends once, and is told of in between, but not while it is put aside."""
+    begun, open_, paused = 0, set(), set()
+    for event in events:
+        match event:
+            case CallStart(index):
+                assert index == begun
+                assert open_ == paused, "one call is read at a time"
+                begun += 1
+                open_.add(index)
+            case CallPause(index):
+                assert index in open_ - paused
+                paused.add(index)
+            case CallResume(index):
+                assert open_ == paused
+                paused.remove(index)
+            case CallEnd(index):
+                open_.remove(index)
+                paused.discard(index)
+            case ArgumentsDelta(index) | ArgumentStart(index) | ArgumentEnd(index):
+                assert index in open_ - paused
+            case TextStart() | TextDelta() | TextEnd():
+                assert open_ == paused
+            case _:
+                pass
+    assert not open_
+
+
 def feed(grammar, pieces, reason="stop", *, snapshots=False, check=True, reads=Reader, **more):
     """The message and all events for these pieces."""
     reader = reads(grammar, nonce="n", **more)
@@ -134,9 +172,8 @@ def feed(grammar, pieces, reason="stop", *, snapshots=False, check=True, reads=R
             new = reader.feed(piece)
         events += new
         fold.add(new)
-        if check and reader.live.calls:
-            call = reader.live.calls[-1]
-            assert call.arguments == fold.calls[-1][2]
+        for call in [c for c in reader.live.calls if c.is_open][-5:] if check else ():
+            assert call.arguments == fold.calls[call.index][2]
             check_closing(call.arguments, call.closing)
     message = reader.finish(reason)
     new = reader.finish_events()
@@ -147,8 +184,7 @@ def feed(grammar, pieces, reason="stop", *, snapshots=False, check=True, reads=R
     assert fold.calls == [[c.id, c.name, c.arguments] for c in message.tool_calls]
     for call in message.tool_calls:
         check_closing(call.arguments, call.closing)
-    starts = [e.index for e in events if isinstance(e, CallStart)]
-    assert starts == [e.index for e in events if isinstance(e, CallEnd)] == list(range(len(starts)))
+    check_calls(events)
     check_tiling(events, b"".join(pieces))
     return message, merged(events)
 

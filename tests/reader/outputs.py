@@ -1,11 +1,14 @@
 """Outputs that a dialect's model may write, drawn by a walk through the dialect's graph.
 
+Where a dialect lets calls be written in turns, they are.
+
 output = draw(dialect, rng)      # Output(prompt=0, data=b'Sure.\\n<tool_call>…', calls=[...])
 """
 
 import json
 from dataclasses import dataclass, field, replace
 
+from interleaved import in_turns, is_interleaved, write_pieces
 from untemplate.dialect import END, CallBlock, Edge, write_calls
 from untemplate.message import ToolCall
 
@@ -94,8 +97,16 @@ def _walk(dialect, rng, wanted, values):
     text, place = opening.literal, opening.block
     while place != END:
         if isinstance(dialect.blocks[place], CallBlock):
+            first = len(output.calls)
             output.calls.append(values(rng))
-            text += write_call(dialect, place, output.calls[-1], len(output.calls) - 1)
+            if is_interleaved(dialect):
+                more = range(first + 1, max(wanted, first + 1))
+                output.calls += [values(rng) for _ in more]
+                documents = [json.dumps(c, ensure_ascii=False) for c in output.calls[first:]]
+                turns = in_turns(documents, rng, first)
+                text += write_pieces(dialect, [(n, "f", piece) for n, piece in turns])
+            else:
+                text += write_call(dialect, place, output.calls[-1], first)
         else:
             text += rng.choice(TEXTS)
         edge = _next_edge(dialect, rng, place, wanted - len(output.calls))

@@ -86,6 +86,9 @@ class CallBlock:
     id_pattern: Pattern = ()
     """The id that a model writes without a hole of its own, made of name and index:
     `functions.NAME:0`."""
+    continued_by: Literal["", "id", "index"] = ""
+    """What a later block has to repeat, beside the name, to go on with arguments that are not whole
+    yet; then calls may be written in turns. "": every block is a call of its own."""
 
 
 BlockPattern = TextBlock | CallBlock

@@ -42,6 +42,7 @@ from untemplate.dialect import (
 from untemplate.errors import RequestError
 from untemplate.grammar import nodes
 from untemplate.grammar.answer import ANSWER, check_answer
+from untemplate.grammar.continued import check_continued
 from untemplate.grammar.envelope import CallShape, find_envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.grammar.nodes import Node
@@ -169,6 +170,7 @@ def build_grammar(
     Raises:
         RequestError: the choice names no declared tool, or asks for a call without tools; or the
             dialect has no place for an answer by a schema.
+        DialectError: calls of this dialect can't come in pieces as it says.
         SchemaError: `response_schema` is not a valid schema.
     """
     choice = choice or ToolChoice()
@@ -310,6 +312,7 @@ class _Builder:
         block, calls = name.rsplit(":", 1)
         pattern = self._dialect.blocks[block]
         if isinstance(pattern, CallBlock):
+            check_continued(pattern)
             call = nodes.Call(pattern, self._tools, find_envelope(pattern.pattern))
             after = nodes.Reference(f"after:{block}:{self._more(int(calls))}")
             return nodes.Sequence((call, after))

@@ -20,6 +20,7 @@ from untemplate.reader.frame import Frame
 from untemplate.reader.group import GroupFrame
 from untemplate.reader.json_text import JsonFrame
 from untemplate.reader.match import MOST_WORD_BYTES, NEVER_IN_NAME, Found
+from untemplate.reader.pieces import PieceFrame, PiecePlan
 from untemplate.reader.quoted import QuotedFrame
 from untemplate.reader.record import CallRecord
 from untemplate.reader.sink import Note
@@ -35,6 +36,7 @@ class CallFrame:
     """The state of one call that is being read."""
 
     __slots__ = (
+        "_is_resumed",
         "_is_wrapped",
         "_step",
         "_tools",
@@ -44,6 +46,7 @@ class CallFrame:
         "envelope",
         "first_mark",
         "found",
+        "key",
         "name",
         "outcome",
         "plan",
@@ -78,18 +81,27 @@ class CallFrame:
         )
         self._words: tuple[tuple[Hole, str], ...] = ()
         """Words of the header, as they were written."""
+        self._is_resumed = False
+        """Whether the arguments of a piece before are to go on, as soon as the header was read."""
         self._is_wrapped = False
         """Whether the arguments stand in an object of their own."""
         self._step = found.way.step
         """Number of the next step of the plan."""
         self.arguments: Frame | None = None
         self.name = ""
+        self.key = ""
+        """What the model names the call with, where it may be written in pieces."""
         self.record: CallRecord | None = None
         """Set when the call is known to be one."""
         self.outcome = ""
         self.bad: Note | None = None
         self.was_closed = True
         """Whether all of its closing marks were there."""
+
+    def go_on_with(self, call: "CallFrame") -> None:
+        """Takes over the arguments of a call that was put aside, of which the block is a piece."""
+        self.arguments = call.arguments
+        self._is_resumed = self.arguments is not None
 
     def clone(self, record: CallRecord | None) -> "CallFrame":
         """A copy that goes on with this record."""
@@ -107,13 +119,32 @@ class CallFrame:
     @property
     def wants_commit(self) -> bool:
         """Whether it is clear that this is a call, and nobody was told so far."""
-        if self.record is not None or self.outcome or not self.name:
+        if self.record is not None or self.outcome in ("text", "done") or not self.name:
             return False
         way, known = self.found.way, self.name in self._tools
         if not way.is_bare:
-            return True
+            return not self.waits_for_key
         begun = self.envelope.shows_call if self.envelope else self.arguments is not None
         return (known and begun) or (way.is_own and not way.is_strict and (known or begun))
+
+    @property
+    def waits_for_key(self) -> bool:
+        """Whether the header has yet to say which call this is a piece of, if of one."""
+        if self._piece is None or self.key or self.outcome:
+            return False
+        return ARGUMENTS in self.plan.steps[self._step + 1 :]
+
+    @property
+    def _piece(self) -> PiecePlan | None:
+        """How its pieces stand, if it may be written in pieces."""
+        return None if self.found.way.is_bare else self.plan.piece
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of its arguments can come in another piece."""
+        if not self.key:
+            return True
+        return isinstance(self.arguments, PieceFrame) and self.arguments.is_whole
 
     @property
     def open_arguments(self) -> Frame | None:
@@ -145,6 +176,8 @@ class CallFrame:
     def _take_word(self, hole: Hole, data: Data, start: int, end: int, tape: Tape) -> None:
         text = bytes(data[start:end]).decode("utf-8", "replace").strip()
         self._words = (*self._words, (hole, text))
+        if self._piece and hole == self.plan.block.continued_by:
+            self.key = text
         if hole is Hole.ID:
             tape.written_id(text)
         elif hole is Hole.NAME and not self.name:
@@ -157,7 +190,10 @@ class CallFrame:
         pattern = self.plan.block.id_pattern
         words = dict(self._words)
         if pattern and all(p in words for p in pattern if isinstance(p, Hole)):
-            tape.written_id(fill(pattern, words))
+            written = fill(pattern, words)
+            tape.written_id(written)
+            if self._piece and self.plan.block.continued_by == "id":
+                self.key = written
 
     def _is_name(self, text: str) -> bool:
         if text in self._tools or _NAME.fullmatch(text):
@@ -201,7 +237,8 @@ class CallFrame:
 
     def _give_up(self, note: Note) -> None:
         self.bad = note
-        self.outcome = "bad" if self.record is not None else "text"
+        is_known = self.record is not None or (bool(self.name) and self.waits_for_key)
+        self.outcome = "bad" if is_known else "text"
 
     # -------------------------------------------------------------------------------- envelope
 
@@ -380,10 +417,26 @@ class CallFrame:
                 at = first
             if self.wants_commit:  # it is a call whatever its arguments turn out to be
                 return at
+        if isinstance(self.arguments, PieceFrame):
+            return self._read_piece(self.arguments, data, at, tape, final=final)
         at = self.arguments.read(data, at, tape, final=final)
         if self.arguments.bad is not None:
             self._give_up(self.arguments.bad)
         elif self.arguments.is_done and not self._is_wrapped:
+            self._end_arguments()
+        return at
+
+    def _read_piece(
+        self, piece: PieceFrame, data: Data, at: int, tape: Tape, *, final: bool
+    ) -> int:
+        if self._is_resumed:
+            self._is_resumed = False
+            piece.go_on()
+        at = piece.read(data, at, tape, final=final)
+        if piece.bad is not None:
+            self._give_up(piece.bad)
+        elif piece.is_done:
+            tape.part("held", at)
             self._end_arguments()
         return at
 
@@ -401,7 +454,7 @@ class CallFrame:
     def _unwrapped(self, data: Data, at: int, tape: Tape) -> int:
         """Where the arguments begin, if they stand in an object; the data's end: not known yet."""
         tool = self._tools.get(self.name)
-        if tool is None or self.plan.group is not None:
+        if tool is None or self.plan.group is not None or self.key:
             return at
         verdict, inner = opens_wrapper(tool.parameters, data, at)
         if verdict == YES:
@@ -421,12 +474,13 @@ class CallFrame:
         if plan.group is not None:
             schema: JSON = tool.parameters if tool else None
             return GroupFrame(plan.group, schema, schema, is_arguments=True)
-        if byte == 0x7B:
-            return JsonFrame(members=True, python=isinstance(plan.encoding, Python))
-        if byte == 0x22:
-            return QuotedFrame()
+        if byte in b'{"':
+            python = isinstance(plan.encoding, Python)
+            whole = JsonFrame(members=True, python=python) if byte == 0x7B else QuotedFrame()
+            return PieceFrame(whole, self._piece) if self._piece and self.key else whole
         if plan.closing and bytes(data[at:]).startswith(plan.closing[0]):
-            tape.note("no_arguments", "the call has no arguments; read as none", at, at)
+            if not self.key:
+                tape.note("no_arguments", "the call has no arguments; read as none", at, at)
             self._end_arguments()
         elif not (plan.closing and plan.closing[0].startswith(bytes(data[at:]))):
             message = f"{chr(byte)!r} does not begin an object of arguments"

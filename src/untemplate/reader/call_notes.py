@@ -1,21 +1,18 @@
-"""What is said of a call as a whole: what is not right about it, and what it lacks.
+"""What is not right about a call that begins: how it is reached, its name, its number.
 
-Whether its arguments are what the tool declares is for `faults`, once it has ended.
+What it lacks is said when it ends, see `call_ends`.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from untemplate.message import ArgumentState, Tool, ToolChoice, pointer_token
-from untemplate.reader.chain import listed
+from untemplate.message import Tool, ToolChoice
 from untemplate.reader.sink import Note
 
 if TYPE_CHECKING:
     from untemplate.reader.call import CallFrame
-    from untemplate.reader.frame import Frame
-    from untemplate.reader.record import CallRecord
 
-__all__ = ["missing_of", "notes_of", "settle_states"]
+__all__ = ["markers_of", "notes_of"]
 
 
 def notes_of(
@@ -26,14 +23,7 @@ def notes_of(
     calls_max: int | None,
 ) -> list[Note]:
     """What is not right about a call that has begun; `number` calls came before it."""
-    notes: list[Note] = []
-    name, way = call.name, call.found.way
-    if way.json:
-        notes.append(Note("unknown_form", "JSON stands where the format has no place for it"))
-    elif way.is_bare and not way.is_own:
-        notes.append(Note("bare_call", "a call without its markers was read as a call"))
-    elif call.found.skipped or not way.is_own:
-        notes.append(Note("missing_marker", "markers that lead to the call are missing"))
+    name, notes = call.name, markers_of(call)
     if name not in tools:
         notes.append(Note("unknown_tool", f"no tool is named {name!r}"))
     if (choice.name not in (None, name)) or (number and not choice.parallel):
@@ -43,26 +33,13 @@ def notes_of(
     return notes
 
 
-def missing_of(record: "CallRecord", tool: Tool | None) -> list[Note]:
-    """Required arguments that did not come; puts their states down. O(arguments)."""
-    required = tool.parameters.get("required") if tool else None
-    if not isinstance(required, list):
-        return []
-    notes: list[Note] = []
-    seen = {p.split("/")[1] for p, _ in listed(record.states) if p}
-    for key in required:
-        token = pointer_token(str(key))
-        if token not in seen:
-            record.states = (record.states, ("/" + token, "missing"))
-            notes.append(Note("missing_argument", f"{key} is required and missing"))
-    return notes
-
-
-def settle_states(record: "CallRecord", arguments: "Frame | None") -> None:
-    """Puts down closing and open path of a call that is not whole. O(depth)."""
-    if arguments is None or not arguments.has_begun:
-        return
-    record.closing = arguments.closing
-    if pointer := arguments.pointer:
-        state: ArgumentState = "undecided" if arguments.is_undecided else "cut"
-        record.states = (record.states, (pointer, state))
+def markers_of(call: "CallFrame") -> list[Note]:
+    """What is not right about the marks that lead to a call, or to a piece of one."""
+    way = call.found.way
+    if way.json:
+        return [Note("unknown_form", "JSON stands where the format has no place for it")]
+    if way.is_bare and not way.is_own:
+        return [Note("bare_call", "a call without its markers was read as a call")]
+    if call.found.skipped or not way.is_own:
+        return [Note("missing_marker", "markers that lead to the call are missing")]
+    return []

@@ -8,6 +8,13 @@ block, a call or an argument starts and ends.
     Part(marker) CallStart(0, …) Part(structure) Part(name) Part(structure) ArgumentsDelta('{')
     ArgumentStart("a") ArgumentsDelta('"a": ') ArgumentsDelta('1') ArgumentEnd("a", 1)
     ArgumentsDelta('}') Part(structure) Part(marker) CallEnd(complete)
+
+Where a dialect lets calls be written in turns, a call that is not whole pauses and resumes:
+
+    <call 0 f>{"a": 1</call><call 1 g>{}</call><call 0 f>2}</call>
+    CallStart(0, …) … ArgumentsDelta('{') Part(held) Part(marker) CallPause(0)
+    CallStart(1, …) … CallEnd(1, complete) Part(marker) CallResume(0) … ArgumentStart("a")
+    ArgumentsDelta('"a": 12') ArgumentEnd("a", 12) ArgumentsDelta('}') … CallEnd(0, complete)
 """
 
 from dataclasses import dataclass
@@ -20,6 +27,8 @@ __all__ = [
     "ArgumentStart",
     "ArgumentsDelta",
     "CallEnd",
+    "CallPause",
+    "CallResume",
     "CallStart",
     "Diagnosed",
     "Event",
@@ -32,8 +41,9 @@ __all__ = [
 ]
 
 TextKind = Literal["reasoning", "content"]
-PartKind = Literal["marker", "name", "id", "index", "structure", "space", "lost"]
-"""`lost`: bytes of a call that can't be read; its diagnostic has the reason."""
+PartKind = Literal["marker", "name", "id", "index", "structure", "space", "held", "lost"]
+"""`held`: the end of a piece of arguments whose text is told with the next piece, half a number
+say. `lost`: bytes of a call that can't be read; its diagnostic has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,20 @@ class ArgumentEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class CallPause:
+    """A piece of a call has ended before its arguments were whole: others may come in between."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallResume:
+    """A call that has paused goes on."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallEnd:
     """A call has ended."""
 
@@ -127,6 +151,8 @@ Event = (
     | ArgumentsDelta
     | ArgumentStart
     | ArgumentEnd
+    | CallPause
+    | CallResume
     | CallEnd
     | Part
     | Diagnosed

@@ -43,20 +43,8 @@ __all__ = ["MOST_DEPTH", "JsonFrame"]
 MOST_DEPTH = 400
 """Deepest nesting that is read; deeper values can't be handed to validators safely."""
 
-(
-    _VALUE,
-    _FIRST_ITEM,
-    _FIRST_KEY,
-    _KEY,
-    _COLON,
-    _AFTER,
-    _STRING,
-    _KEY_STRING,
-    _NUMBER,
-    _WORD,
-    _KEY_WORD,
-    _DONE,
-) = range(12)
+_VALUE, _FIRST_ITEM, _FIRST_KEY, _KEY, _COLON, _AFTER = range(6)
+_STRING, _KEY_STRING, _NUMBER, _WORD, _KEY_WORD, _DONE = range(6, 12)
 
 _RUN = {
     0x22: re.compile(rb'(?:[^"\\\x00-\x1f]++|' + ESCAPE + rb")++"),
@@ -149,6 +137,11 @@ class JsonFrame:
     def is_object(self) -> bool:
         """Whether the outermost value is an object, as far as is known."""
         return bool(self._stack) and self._stack[0].is_object
+
+    @property
+    def is_in_string(self) -> bool:
+        """Whether a string or a key in quotes is open."""
+        return self._state in (_STRING, _KEY_STRING)
 
     @property
     def closing(self) -> str:

@@ -48,88 +48,100 @@ class _Pieces(Generic[T]):
 
 
 class LiveCall:
-    """One call, as far as it was received."""
+    """One call, as far as it was received. It may be looked at until the reader is restored."""
 
-    __slots__ = ("_closed", "_frame", "_pieces", "_record")
+    __slots__ = ("_ended", "_frame_of", "_index", "_look", "_pieces")
 
     def __init__(
-        self, record: CallRecord | None, frame: CallFrame | None, closed: ToolCall | None
+        self, index: int, frame_of: Callable[[int], CallFrame | None], look: Callable[[], None]
     ) -> None:
-        self._record = record
-        self._frame = frame
-        self._closed = closed
+        self._index = index
+        self._frame_of = frame_of
+        """Gives what reads the call of an index, if it is open."""
+        self._look = look
+        """Tells the calls that have ended."""
+        self._ended: ToolCall | None = None
         self._pieces: _Pieces[str] = _Pieces()
 
-    def goes_on(self, record: CallRecord) -> bool:
-        """Whether this is the view of that record."""
-        return self._record is record
+    def end(self, call: ToolCall) -> None:
+        """The call has ended."""
+        self._ended = call
+
+    def _open(self) -> tuple[CallFrame, CallRecord] | None:
+        """What reads the call and what it has put down, until it has ended."""
+        frame = None if self._ended else self._frame_of(self._index)
+        if frame is not None and frame.record is not None:
+            return frame, frame.record
+        self._look()
+        return None
 
     @property
-    def _call(self) -> CallRecord | ToolCall:
-        call = self._closed or self._record
-        assert call is not None
-        return call
+    def _whole(self) -> ToolCall:
+        assert self._ended is not None
+        return self._ended
 
     @property
     def index(self) -> int:
-        return self._call.index
+        return self._index
 
     @property
     def id(self) -> str:
-        return self._call.id
+        found = self._open()
+        return found[1].id if found else self._whole.id
 
     @property
     def name(self) -> str:
-        return self._call.name
+        found = self._open()
+        return found[1].name if found else self._whole.name
 
     @property
     def is_open(self) -> bool:
-        return self._closed is None
+        return self._open() is not None
 
     @property
     def pieces(self) -> Sequence[str]:
         """JSON text of the arguments so far, in pieces; the list grows in place."""
-        if self._record is None:
-            return (self.arguments,)
-        return self._pieces.follow(self._record.pieces.chain())
+        found = self._open()
+        return self._pieces.follow(found[1].pieces.chain()) if found else (self._whole.arguments,)
 
     @property
     def arguments(self) -> str:
         """The same as one string."""
-        return self._closed.arguments if self._closed else "".join(self.pieces)
+        return "".join(self.pieces)
 
     @property
     def closing(self) -> str:
         """What makes `arguments` valid JSON."""
-        if self._closed is not None:
-            return self._closed.closing
-        arguments = self._frame.arguments if self._frame else None
+        found = self._open()
+        if found is None:
+            return self._whole.closing
+        arguments = found[0].arguments
         return arguments.closing if arguments and arguments.has_begun else "{}"
 
     @property
     def open_pointer(self) -> str:
         """JSON pointer of the value that is being written, or nothing."""
-        arguments = self._frame.arguments if self._frame and self._closed is None else None
+        found = self._open()
+        arguments = found[0].arguments if found else None
         return arguments.pointer if arguments else ""
 
     @property
     def values(self) -> Mapping[str, JSON]:
-        """The arguments that are complete, by name."""
-        if self._record is None:
-            return MappingProxyType({})
-        return MappingProxyType(dict(listed(self._record.values)))
+        """The arguments that are complete, by name, while the call is open."""
+        found = self._open()
+        return MappingProxyType(dict(listed(found[1].values)) if found else {})
 
 
 class LiveTurn:
     """The turn, as far as it was received. `Reader.live` gives it."""
 
-    __slots__ = ("_calls", "_closed", "_open", "_source", "_texts")
+    __slots__ = ("_calls", "_ended", "_source", "_texts")
 
     def __init__(self, source: Callable[[], Machine]) -> None:
         self._source = source
-        self._closed: _Pieces[ToolCall] = _Pieces()
+        self._ended: Chain[ToolCall] = None
+        """Calls that had ended at the last look."""
         self._calls: list[LiveCall] = []
-        self._open: LiveCall | None = None
         self._texts: _Pieces[str] = _Pieces()
 
     def text_pieces(self) -> Sequence[str]:
@@ -156,22 +168,29 @@ class LiveTurn:
 
     @property
     def calls(self) -> Sequence[LiveCall]:
-        """All calls that have a name; the last may be open."""
-        machine = self._source()
-        record = machine.tape.record
-        closed = self._closed.follow(record.calls)
-        if self._open is not None:
-            self._calls.pop()
-        del self._calls[len(closed) :]
-        for number in range(len(self._calls), len(closed)):
-            self._calls.append(LiveCall(None, None, closed[number]))
-        if record.call is None:
-            self._open = None
-            return self._calls
-        if self._open is None or not self._open.goes_on(record.call):
-            self._open = LiveCall(record.call, machine.call, None)
-        self._calls.append(self._open)
+        """All calls that have a name, by their index; those that are open grow in place."""
+        self._look()
         return self._calls
+
+    def _frame_of(self, index: int) -> CallFrame | None:
+        return self._source().open_call(index)
+
+    def _look(self) -> None:
+        """Takes note of the calls that have begun and ended since the last look."""
+        record = self._source().tape.record
+        ended, calls = record.calls, self._calls
+        new: list[ToolCall] = []
+        while ended is not None and ended is not self._ended:
+            ended, call = ended
+            new.append(call)
+        if ended is not self._ended or len(calls) > record.calls_begun:
+            calls.clear()  # the reader went back to a snapshot
+            new = listed(record.calls)
+        numbers = range(len(calls), record.calls_begun)
+        calls += [LiveCall(n, self._frame_of, self._look) for n in numbers]
+        for call in new:
+            calls[call.index].end(call)
+        self._ended = record.calls
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:

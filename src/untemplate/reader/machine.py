@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Literal
 from untemplate.grammar.marks import is_distinctive
 from untemplate.message import DiagnosticCode, End, Tool, ToolChoice
 from untemplate.reader.call import CallFrame
-from untemplate.reader.call_notes import missing_of, notes_of, settle_states
+from untemplate.reader.call_ends import end_cut, end_damaged, end_open, end_whole, pause
+from untemplate.reader.call_notes import markers_of, notes_of
 from untemplate.reader.copies import copied
 from untemplate.reader.damage import Damage, damage_in
 from untemplate.reader.events import Event
 from untemplate.reader.follow import MORE, YES
 from untemplate.reader.match import Found, Match
+from untemplate.reader.open_calls import OpenCalls
 from untemplate.reader.plain import Plain
 from untemplate.reader.plan import AfterPlan, Plans, TextPlan
 from untemplate.reader.sink import Note
@@ -49,6 +51,7 @@ class Machine:
         "_choice",
         "_damage",
         "_match",
+        "_open",
         "_origin",
         "_plans",
         "_rule",
@@ -78,6 +81,8 @@ class Machine:
         self._text: TextFrame | None = None
         self._match: Match | None = None
         self._call: CallFrame | None = None
+        self._open = OpenCalls()
+        """Calls that were put aside."""
         self._damage: Damage | None = None
         self._unclosed = ""
         """The rule of reasoning that a call has interrupted: text goes on with it."""
@@ -91,6 +96,7 @@ class Machine:
         other._text = self._text.clone() if self._text else None  # noqa: SLF001
         other._match = self._match.clone() if self._match else None  # noqa: SLF001
         other._call = self._call.clone(other.tape.record.call) if self._call else None  # noqa: SLF001
+        other._open = self._open.clone()  # noqa: SLF001
         other._damage = self._damage.clone() if self._damage else None  # noqa: SLF001
         return other
 
@@ -108,15 +114,12 @@ class Machine:
             return self._text.plain
         return None
 
-    @property
-    def text_kind(self) -> str:
-        """The kind of the text that is being read, or nothing."""
-        return self._text.kind if self.place == "text" and self._text else ""
-
-    @property
-    def call(self) -> CallFrame | None:
-        """The call that is being read."""
-        return self._call
+    def open_call(self, index: int) -> CallFrame | None:
+        """The call of this index, if it has not ended."""
+        call = self._call
+        if call is not None and call.record is not None and call.record.index == index:
+            return call
+        return self._open.frame(index)
 
     # --------------------------------------------------------------------------------------- run
 
@@ -343,7 +346,7 @@ class Machine:
         if call.outcome == "text" or (call.outcome == "done" and call.record is None):
             return self._abort(call, data, final=bool(why))
         if call.outcome == "done":
-            self._end_call(call, at)
+            self._end_block(call, at)
         elif call.outcome == "bad":
             assert call.bad is not None
             self._damage = damage_in(self._plans, call.plan, call.bad, self.tape.base + at)
@@ -366,8 +369,16 @@ class Machine:
             self._unclosed = text.plan.rule
         told = tape.suspend()
         self._leave(data, call.found.way, call.start - tape.base)
+        begun = self._open.take(call.key, call.name)
+        if begun is not None:
+            call.go_on_with(begun)
+            assert begun.record is not None
+            call.record = tape.resume(begun.record, call.found.marker_end, markers_of(call), told)
+            return at
         number, most = tape.record.calls_begun, self._plans.calls_max
         notes = notes_of(call, number, self._tools, self._choice, most)
+        if call.key in self._open:
+            notes.append(Note("repeated_id", f"{call.key!r} names an open call of another tool"))
         call.record = tape.commit(call.name, call.found.marker_end, notes, told)
         return at
 
@@ -398,20 +409,16 @@ class Machine:
         assert isinstance(mark, bytes)
         return past_space(data, start) + len(mark)
 
-    def _end_call(self, call: CallFrame, at: int) -> None:
-        assert call.record is not None
-        if not call.record.pieces:
-            self.tape.text("{}", self.tape.told - self.tape.base)
-        if not call.was_closed and call.found.way.is_own:
-            self.tape.note("missing_close", "the call's closing marker is missing", at, at)
-        call.record.closing, call.record.state = "", "complete"
-        self._close_call(call, at)
+    def _end_block(self, call: CallFrame, at: int) -> None:
+        """The marks behind the arguments were read: the call has ended, or a piece of it."""
+        if call.is_whole:
+            end_whole(call, self._tools, self.tape, at)
+        else:
+            pause(call, self.tape, at)
+            self._open.put(call)
+        self._go_behind(call)
 
-    def _close_call(self, call: CallFrame, at: int) -> None:
-        assert call.record is not None
-        for note in missing_of(call.record, self._tools.get(call.name)):
-            self.tape.note(note.code, note.message, at, at)
-        self.tape.end_call(call.record)
+    def _go_behind(self, call: CallFrame) -> None:
         self._call = None
         self.place, self._rule = "after", call.plan.after
 
@@ -425,14 +432,9 @@ class Machine:
         return at
 
     def _end_damaged(self, damage: Damage, call: CallFrame, at: int) -> None:
-        tape, record = self.tape, call.record
-        assert record is not None
-        tape.note(damage.note.code, damage.note.message, damage.start - tape.base, at)
-        is_cut = damage.note.code == "stop_in_call"
-        settle_states(record, call.arguments)
-        record.state = "cut" if is_cut else "malformed"
+        end_damaged(call, damage, self._tools, self.tape, at)
         self._damage = None
-        self._close_call(call, at)
+        self._go_behind(call)
 
     # --------------------------------------------------------------------------------------- end
 
@@ -446,7 +448,8 @@ class Machine:
         at = self.at - self.tape.base
         end: End = "complete"
         if self.place == "call" and self._call is not None:
-            self._cut_call(self._call, data, at)
+            end_cut(self._call, self._tools, self.tape, data, at)
+            self._go_behind(self._call)
             end = "cut"
         elif self.place == "damaged" and self._damage is not None and self._call is not None:
             self.tape.lost(len(data))
@@ -457,7 +460,8 @@ class Machine:
         elif why == "cut" and self.place not in ("end", "ended"):
             end = "cut"
         self.tape.part("space", len(data))
-        return end
+        cuts = end_open(self._open, self._tools, self.tape, data, is_cut=why == "cut")
+        return "cut" if cuts else end
 
     def _finish_text(self, text: TextFrame, data: Data, why: Why) -> End:
         plan = text.plan
@@ -476,7 +480,7 @@ class Machine:
     def _finish_tentative(self, call: CallFrame, data: Data, why: Why) -> int:
         """The data ends before it is known whether this is a call."""
         tape, way = self.tape, call.found.way
-        if why == "cut" and not way.is_bare:
+        if (why == "cut" or call.name) and not way.is_bare:
             tape.abort()
             self._call = None
             return self._cut_before_name(way, data, call.start - tape.base)
@@ -494,13 +498,3 @@ class Machine:
         self.tape.lost(len(data))
         self.place, self._rule = "after", way.call.after
         return len(data)
-
-    def _cut_call(self, call: CallFrame, data: Data, at: int) -> None:
-        record, size = call.record, len(data)
-        assert record is not None
-        if call.arguments is not None:
-            call.arguments.settle(data, at, self.tape)
-        settle_states(record, call.arguments)
-        self.tape.lost(size)
-        self.tape.note("cut_call", f"the call of {call.name!r} is cut", size, size)
-        self._close_call(call, size)

@@ -16,6 +16,7 @@ from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader.events import TextKind
 from untemplate.reader.group_plan import Ends, GroupPlan, group_plan
 from untemplate.reader.marks import MarkSet
+from untemplate.reader.pieces import PiecePlan, piece_plan
 from untemplate.reader.slips import bare_plan, entries, foreign, slips, without_special
 from untemplate.reader.strays import strays_of
 from untemplate.reader.ways import (
@@ -356,7 +357,14 @@ class _Planner:
         else:
             encoding = pairs
         steps = (*_header(block.pattern, group, closing), *closing)
-        return CallPlan(rule, block, None, steps, encoding, group, closing, after)
+        piece = self._piece(block, closing) if block.continued_by else None
+        return CallPlan(rule, block, None, steps, encoding, group, closing, after, piece)
+
+    def _piece(self, block: CallBlock, closing: tuple[bytes, ...]) -> PiecePlan:
+        at = block.pattern.index(Hole.ARGUMENTS)
+        before, after = block.pattern[at - 1], block.pattern[at + 1]
+        literal = "" if isinstance(before, Hole) else before
+        return piece_plan(literal, str(after), closing, self._behind(block))
 
     def _ends(self, block: CallBlock, closing: tuple[bytes, ...]) -> Ends:
         """What may stand behind the arguments: a closing mark, or what follows the call."""

@@ -73,6 +73,12 @@ class CallRecord:
         self.closing = "{}"
         self.state: CallState = "cut"
 
+    def clone(self) -> "CallRecord":
+        """A copy; O(1) beside what came since the last one."""
+        other = copied(self)
+        other.pieces = self.pieces.clone()
+        return other
+
     def finished(self) -> ToolCall:
         return ToolCall(
             index=self.index,
@@ -112,7 +118,7 @@ class Record:
         self.pieces = Pieces("".join)
         """Its text."""
         self.calls: Chain[ToolCall] = None
-        """Calls that have ended."""
+        """Calls that have ended, in that order."""
         self.call: CallRecord | None = None
         """The call that is being received."""
         self.calls_begun = 0
@@ -129,8 +135,7 @@ class Record:
         other.pieces, other.raw = self.pieces.clone(), self.raw.clone()
         other._alike, other._merged = dict(self._alike), dict(self._merged)  # noqa: SLF001
         if self.call is not None:
-            other.call = copied(self.call)
-            other.call.pieces = self.call.pieces.clone()
+            other.call = self.call.clone()
         return other
 
     def gather(self) -> None:
@@ -157,6 +162,10 @@ class Record:
         self.closed = (self.closed, Block("call", call=call.index))
         self.call = call
         self.calls_begun += 1
+
+    def resume_call(self, call: CallRecord) -> None:
+        self.end_text()
+        self.call = call
 
     def end_call(self) -> None:
         assert self.call is not None
@@ -200,7 +209,7 @@ class Record:
     def message(self, end: End, reason: FinishReason) -> Message:
         """The message; O(size of the turn)."""
         blocks = self.blocks()
-        calls = listed(self.calls)
+        calls = sorted(listed(self.calls), key=lambda c: c.index)
         if self.call is not None:
             calls.append(self.call.finished())
         complete = bool(calls) and all(c.state == "complete" for c in calls)

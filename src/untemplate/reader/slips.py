@@ -39,6 +39,7 @@ def bare_plan(call: CallPlan, closing: tuple[bytes, ...] = ()) -> CallPlan:
         encoding=None,
         group=None,
         closing=closing,
+        piece=None,
     )
 
 

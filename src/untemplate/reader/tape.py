@@ -16,6 +16,8 @@ from untemplate.reader.events import (
     ArgumentEnd,
     ArgumentStart,
     CallEnd,
+    CallPause,
+    CallResume,
     CallStart,
     Diagnosed,
     Event,
@@ -182,17 +184,35 @@ class Tape:
         self.part("marker", marker_end - self.base)
         self.record.begin_call(call)
         self.events.append(CallStart(call.index, call.id, name))
+        call.written_id = self._written_id
+        self._tell_deferred(notes, told)
+        call.pieces = self._pieces
+        return call
+
+    def resume(
+        self, call: CallRecord, marker_end: int, notes: Iterable[Note], told: int
+    ) -> CallRecord:
+        """The same where the block goes on with a call that was put aside."""
+        self.part("marker", marker_end - self.base)
+        self.reopen(call)
+        self.events.append(CallResume(call.index))
+        self._tell_deferred(notes, told)
+        return call
+
+    def reopen(self, call: CallRecord) -> None:
+        """What is told from here on is of this call again."""
+        self.record.resume_call(call)
+        self._pieces, self._index = call.pieces, call.index
+
+    def _tell_deferred(self, notes: Iterable[Note], told: int) -> None:
         for note in notes:
             at = self.told - self.base
             self.note(note.code, note.message, at, at)
-        call.written_id = self._written_id
         deferred, self._deferred = listed(self._deferred), None
         for event in deferred:
             self.events.append(event)
             self._put_down(event)
-        call.pieces = self._pieces
         self.told = told
-        return call
 
     def _put_down(self, event: Event) -> None:
         """What a deferred event means for the record."""
@@ -209,6 +229,11 @@ class Tape:
         call.values = (call.values, (argument.name, argument.value))
         if argument.is_ambiguous:
             call.ambiguous = (call.ambiguous, pointer)
+
+    def pause_call(self, call: CallRecord) -> None:
+        """The call is put aside."""
+        self._emit(CallPause(call.index))
+        self.record.call = None
 
     def end_call(self, call: CallRecord) -> None:
         if call.state == "complete":

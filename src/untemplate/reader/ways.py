@@ -11,6 +11,7 @@ from typing import Literal
 from untemplate.dialect import CallBlock, Encoding, Hole
 from untemplate.grammar.envelope import Envelope
 from untemplate.reader.group_plan import GroupPlan
+from untemplate.reader.pieces import PiecePlan
 
 __all__ = [
     "ARGUMENTS",
@@ -70,6 +71,8 @@ class CallPlan:
     """Marks behind the arguments or the envelope."""
     after: str
     """The rule that follows."""
+    piece: PiecePlan | None = None
+    """For calls that may be written in pieces."""
 
 
 @dataclass(frozen=True, slots=True)

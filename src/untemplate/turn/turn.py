@@ -217,7 +217,7 @@ class Turn:
         if self._constraint is not None and not self.is_reasoning:
             return self._constraint.min_tokens() > 1
         calls = self._read_again().finish("length").tool_calls
-        return bool(calls) and calls[-1].state == "cut"
+        return any(c.state == "cut" for c in calls)
 
     @property
     def may_call(self) -> bool:
