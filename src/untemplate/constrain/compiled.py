@@ -268,7 +268,7 @@ class CompiledGrammar:
                 break
             if only >= 256:
                 return bytes(data), only - 256
-            run = self._table.runs[number] or bytes((only,))
+            run = self._table.run(number)
             data += run
             number, ctx = self._table.read(number, ctx, run)
         return bytes(data), -1
@@ -277,9 +277,10 @@ class CompiledGrammar:
         """The one byte, or 256 + the one special token, that may follow; -1: there are several."""
         found = self._only.get(number)
         if found is None:
-            run = self._table.runs[number]
-            found = self._table.only_byte(number) if run is None else run[0]
-            self._only[number] = found
+            table = self._table
+            run = table.run(number)
+            has_bytes = bool(table.has_texts[number]) or bool(table.row(number))
+            found = self._only[number] = run[0] if run else -1 if has_bytes else -2
         if found == -1:
             return -1
         symbols = self._table.symbols(number, ctx)

@@ -11,13 +11,14 @@ A name that may not come again is still followed: where other keys are allowed, 
 while `"a"` is not.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from untemplate.constrain.characters import Arrival
 from untemplate.constrain.letters import JSON, Quote
 from untemplate.constrain.patterns import automaton_of
-from untemplate.constrain.state import Action, Pop, Spell
+from untemplate.constrain.state import Action, Pop, Spell, Text
 from untemplate.constrain.verdicts import Exit
 from untemplate.constrain.words import LAST, Product, Span, Words
 from untemplate.grammar.schema_formula import Formula, evaluate, leaves
@@ -34,6 +35,7 @@ class Names:
     """The names as an automaton: a state is a range of the sorted names that begin so."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
         order = sorted(range(len(names)), key=names.__getitem__)
         self._sorted = [names[n] for n in order]
         self._numbers = order
@@ -55,6 +57,12 @@ class Names:
 
     def holds(self, state: int) -> bool:
         return self.name(state) is not None
+
+    def after(self, state: int, code: int) -> int | None:
+        """The state after a character; None where that leads away from all names."""
+        spans = self.spans(state)
+        found = spans[bisect_right(spans, (code, LAST, len(self._states))) - 1][2]
+        return None if found == _NONE else found
 
     def spans(self, state: int) -> tuple[Span, ...]:
         """Where characters lead, that away from all names included."""
@@ -99,6 +107,7 @@ class KeySpace:
         self.names = names
         self._tests = tests
         atoms = {leaf: automaton_of(leaf) for f in tests.values() for leaf in leaves(f)}
+        self._codes = {ord(c) for name in names for c in name}
         self.tree = Names(names)
         self.product = Product({self: self.tree, **atoms})
         self._classes: list[tuple[bool, ...]] = [] if tests else [()]
@@ -109,6 +118,10 @@ class KeySpace:
     def is_plain(self) -> bool:
         """Whether all keys that are no names are alike."""
         return not self._tests
+
+    def is_ascii(self, quote: Quote) -> bool:
+        """Whether it is plain, and each name is written in one way only."""
+        return self.is_plain and all(map(quote.is_plain, self._codes))
 
     def of_name(self, number: int) -> dict[Hashable, bool]:
         """Which tests a name passes."""
@@ -157,10 +170,8 @@ class FreeKeys:
 
     is_shared = True
 
-    def __init__(self, quote: Quote, after: int) -> None:
-        """`after`: fewest bytes from behind the key to the end of the object."""
+    def __init__(self, quote: Quote) -> None:
         self.quote = quote
-        self._after = after
 
     def spans(self, place: int) -> tuple[Span, ...]:  # noqa: ARG002  as for all machines
         return ((0, LAST, 0),)
@@ -181,7 +192,7 @@ class FreeKeys:
         return None
 
     def cost(self, place: int, region: int) -> int | None:  # noqa: ARG002
-        return self._after
+        return 0
 
     def slope(self, place: int, region: int) -> int:  # noqa: ARG002
         return 0
@@ -190,17 +201,20 @@ class FreeKeys:
         return Arrival(0, 0)
 
     def arrival_cost(self, place: int, region: int, *, is_zero: bool) -> int | None:  # noqa: ARG002
-        return self._after
+        return 0
 
 
-@lru_cache(maxsize=1_024)
-def _free_keys(quote: Quote, after: int) -> FreeKeys:
-    """One for all grammars in which the rest of the object costs the same."""
-    return FreeKeys(quote, after)
+@lru_cache
+def _free_keys(quote: Quote) -> FreeKeys:
+    """One for all grammars."""
+    return FreeKeys(quote)
 
 
 class KeyMachine:
-    """The keys that may come next in one place of an object."""
+    """The keys that may come next in one place of an object.
+
+    What it says of costs is beside `base`, which the frame counts.
+    """
 
     is_shared = False
 
@@ -217,7 +231,7 @@ class KeyMachine:
     def _end(self, state: int) -> Exit | None:
         key = self._space.key_at(state)
         cost = self._cost_after(key)
-        return None if cost is None else Exit(key, cost)
+        return None if cost is None else Exit(key, cost - self.base)
 
     def _cost_after(self, key: int) -> int | None:
         if key not in self._afters:
@@ -227,7 +241,40 @@ class KeyMachine:
     def shortest(self) -> int | None:
         """Bytes from the opening quote to the end of the object."""
         cost = self.cost(0, 0)
-        return None if cost is None else cost + 2
+        return None if cost is None else self.base + cost + 2
+
+    @cached_property
+    def base(self) -> int:
+        """Bytes from behind a key that is no name to the end of the object, if it may come."""
+        return (self._cost_after(-1) or 0) if self._space.is_plain else 0
+
+    @property
+    def tree(self) -> Names:
+        return self._space.tree
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are just names in plain ASCII to tell apart; see `naming`."""
+        return self._space.is_ascii(self.quote)
+
+    def texts(self, place: int) -> tuple[Text, ...]:
+        """What is missing of the names, the closing quote included, and what that does.
+
+        Of names that may not come only where other keys may.
+        """
+        ways = (
+            (rest, None if self._cost_after(key) is None else Pop(key))
+            for key, rest in self.tree.rests(place)
+        )
+        has_others = self._cost_after(-1) is not None
+        end = bytes((self.quote.byte,))
+        return tuple((r.encode() + end, then) for r, then in ways if has_others or then)
+
+    def farthest(self, place: int) -> int:
+        """Bytes from here to the end of the object by the name that is farthest from it."""
+        rests = ((len(rest), self._cost_after(key)) for key, rest in self.tree.rests(place))
+        known = (size + after for size, after in rests if after is not None)
+        return 1 + max(known, default=self.base) - self.base
 
     def close(self, place: int, region: int) -> Action | None:  # noqa: ARG002  keys are not counted
         if not self._space.is_plain:
@@ -246,10 +293,11 @@ class KeyMachine:
         return place == _NONE and self.cost(place, 0) is not None
 
     def free(self, place: int) -> FreeKeys | None:
-        if not self._space.is_plain or place != _NONE:
-            return None
-        after = self._cost_after(-1)
-        return None if after is None else _free_keys(self.quote, after)
+        return self.others() if self._space.is_plain and place == _NONE else None
+
+    def others(self) -> FreeKeys | None:
+        """The keys that are no names, where they may come."""
+        return None if self._cost_after(-1) is None else _free_keys(self.quote)
 
     def ending(self, place: int) -> Spell | None:
         if not self._space.is_plain or self._cost_after(-1) is not None:
@@ -290,7 +338,7 @@ class KeyMachine:
                 options.append(self.quote.size(rest) + after)
         if (other := self._cost_after(-1)) is not None:
             options.append(other + (tree.name(place) is not None))
-        return min(options, default=None)
+        return min(options) - self.base if options else None
 
     def slope(self, place: int, region: int) -> int:  # noqa: ARG002  keys are not counted
         return 0

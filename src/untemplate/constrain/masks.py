@@ -206,7 +206,8 @@ class Masks:
         if mask.far is None:
             table = self._table
             worst = max(table.total(*target) for target in mask.targets)
-            worst = max(worst, *(table.total(*e) + mask.rise for e in mask.edges), 0)
+            edges = (table.total(*e) + max(mask.rise, table.rise(e[0])) for e in mask.edges)
+            worst = max(worst, *edges, 0)
             mask.far = worst - self._behind(number, mask.ctx, mask.depth)
         return mask.far + self._behind(number, ctx, mask.depth) + _CUT
 

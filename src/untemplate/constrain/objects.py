@@ -14,10 +14,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from untemplate.constrain.keys import KeyMachine, KeySpace
+from untemplate.constrain.naming import start_of_key
 from untemplate.constrain.shortest import Shortest
 from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Pop, Push, Result, Spell, State, spelt
-from untemplate.constrain.strings import Chars, Lane
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.grammar.schema_atoms import HasKey, Keys, Pattern, Properties, Size
 from untemplate.grammar.schema_formula import Formula, Not, conj, substitute
@@ -417,8 +417,7 @@ class Object(State):
         elif self.phase in ("open", "next"):
             for keys in machine.key_machines(at):
                 if keys.shortest() is not None:
-                    first = Chars(Lane(keys, keys.quote), 0)
-                    out.do(keys.quote.byte, Push(Object(machine, "key", at), first))
+                    out.do(keys.quote.byte, start_of_key(keys, Object(machine, "key", at)))
         elif self.phase == "colon":
             value = Push(
                 Object(machine, "value", at, self.key), values.begin(machine.goal(self.key, at))
@@ -439,8 +438,10 @@ class Object(State):
 
     def after(self) -> int:
         # What a key costs depends on which it is, and what a judged value costs on its result: the
-        # states inside count on to the end of the object.
-        if self.phase == "key" or self.machine.goal(self.key, self.at).judge is not None:
+        # states inside count on to the end of the object; inside keys less what `base` says.
+        if self.phase == "key":
+            return self.machine.key_machines(self.at)[0].base
+        if self.machine.goal(self.key, self.at).judge is not None:
             return 0
         cost = self.machine.rest(self.at)
         assert cost is not None

@@ -41,6 +41,7 @@ __all__ = [
     "Set",
     "Spell",
     "State",
+    "Text",
     "Unfold",
     "spelt",
 ]
@@ -86,6 +87,27 @@ class State:
         0 where the shadow does not count.
         """
         return None
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether `texts` and `inside` say all that may follow, so that no edges are needed."""
+        return False
+
+    def texts(self) -> "tuple[Text, ...]":
+        """All that may follow, where that is one of some texts; none begins with another.
+
+        With a shadow: texts whose last byte does otherwise than it does from there.
+        """
+        return ()
+
+    def inside(self, data: bytes) -> "tuple[int, State]":
+        """How many of the bytes lead on inside of the texts, and to which state."""
+        raise NotImplementedError
+
+    @property
+    def rise(self) -> int:
+        """How much farther from the end than here it is inside of the texts, at most."""
+        return 0
 
     @property
     def origin(self) -> str:
@@ -139,6 +161,9 @@ class Edges(Protocol):
 
     def go(self, on: Selector, state: State | None) -> None: ...
     def do(self, on: Selector, action: "Action") -> None: ...
+    def like(self, state: State) -> None:
+        """All edges of another state; those told before are gone."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +213,9 @@ class Unfold:
 
 Action = Go | Count | Set | Push | Enter | Pop | Leave | Unfold
 
+Text = tuple[bytes, Action | None]
+"""Bytes, and what the last of them does; None: it is not allowed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Back(State):
@@ -222,13 +250,25 @@ class Spell(State):
         rest = cost_of(self.then)
         return None if rest is None else len(self.data) + rest + self.extra
 
-    def from_byte(self, number: int) -> "Spell":
-        """Further on; `number` is less than the length."""
+    @property
+    def has_texts(self) -> bool:
+        return True
+
+    def texts(self) -> tuple[Text, ...]:
+        return ((self.data, self.then),)
+
+    def inside(self, data: bytes) -> tuple[int, State]:
+        size = min(len(self.data) - 1, len(data))
+        while not self.data.startswith(data[:size]):
+            size -= 1
+        return size, self._from_byte(size) if size else self
+
+    def _from_byte(self, number: int) -> "Spell":
         return Spell(self.data[number:], self.then, self.extra)
 
     def edges(self, out: Edges) -> None:
         if len(self.data) > 1:
-            out.go(self.data[0], self.from_byte(1))
+            out.go(self.data[0], self._from_byte(1))
         else:
             out.do(self.data[0], self.then)
 

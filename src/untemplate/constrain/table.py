@@ -32,7 +32,6 @@ from untemplate.constrain.state import (
     Result,
     Selector,
     Set,
-    Spell,
     State,
     Unfold,
 )
@@ -90,8 +89,8 @@ class Table:
         self.is_loop: NDArray[np.bool_] = np.zeros(64, np.bool_)
         self.zero: NDArray[np.int32] = np.full(64, -1, np.int32)
         """State at count zero, or -1 when it was not asked for."""
-        self.runs: list[bytes | None] = [None]
-        """Bytes that must follow, one after the other, where that is all a state says."""
+        self.has_texts: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self._texts: dict[int, tuple[tuple[bytes, int], ...]] = {}
         self.leaving: list[bytes | None] = [None]
         self.is_shared: list[bool] = [False]
         self._shadows: list[int] = [0]
@@ -141,11 +140,11 @@ class Table:
         self.slope.append(state.slope)
         self.remembers.append(state.remembers)
         self._rows.append(None)
-        self.runs.append(state.data if isinstance(state, Spell) else None)
         self.leaving.append(state.leaving)
         self.is_shared.append(state.is_shared)
         self._shadows.append(-1)
         self.is_loop[number] = state.leaving is not None
+        self.has_texts[number] = state.has_texts
         return number
 
     def _grow(self) -> None:
@@ -153,6 +152,7 @@ class Table:
         self.flat = np.concatenate((self.flat, np.zeros(size * 256, np.int32)))
         self.is_flat = np.concatenate((self.is_flat, np.zeros(size, np.bool_)))
         self.is_loop = np.concatenate((self.is_loop, np.zeros(size, np.bool_)))
+        self.has_texts = np.concatenate((self.has_texts, np.zeros(size, np.bool_)))
         self.zero = np.concatenate((self.zero, np.full(size, -1, np.int32)))
 
     def row(self, number: int) -> Mapping[int, int]:
@@ -178,6 +178,9 @@ class Table:
 
     def do(self, on: Selector, action: Action) -> None:
         self._tell(on, self.entry(action))
+
+    def like(self, state: State) -> None:
+        self._row = dict(self.row(self.state_id(state)))
 
     def _tell(self, on: Selector, entry: int) -> None:
         row = self._row
@@ -244,6 +247,49 @@ class Table:
                 if row.get(byte) != other.get(byte)
             ]
         return found
+
+    def texts(self, number: int) -> tuple[tuple[bytes, int], ...]:
+        """See `State.texts`; with the entries of their last bytes."""
+        found = self._texts.get(number)
+        if found is None:
+            state = self.states[number]
+            assert state is not None
+            ways = ((data, 0 if then is None else self.entry(then)) for data, then in state.texts())
+            found = self._texts[number] = tuple(ways)
+        return found
+
+    def rise(self, number: int) -> int:
+        """See `State.rise`."""
+        state = self.states[number]
+        return 0 if state is None else state.rise
+
+    def look(self, number: int, byte: int) -> int:
+        """The entry of one byte. Where few texts may follow no other is found for it."""
+        row = self._rows[number]
+        if row is not None or not self.has_texts[number]:
+            return (self.row(number) if row is None else row).get(byte, 0)
+        state = self.states[number]
+        assert state is not None
+        size, inner = state.inside(bytes((byte,)))
+        if size:
+            return self.state_id(inner)
+        for data, entry in self.texts(number):
+            if data[0] == byte:
+                return entry
+        shadow = self.shadow(number)
+        return self.look(shadow, byte) if shadow else 0
+
+    def run(self, number: int) -> bytes:
+        """Bytes that must follow, one after the other, as far as the state alone says."""
+        if not self.has_texts[number]:
+            row = self.row(number)
+            return bytes(row) if len(row) == 1 else b""
+        texts = [data for data, entry in self.texts(number) if entry]
+        if self.shadow(number) or not texts:
+            return b""
+        first, last = min(texts), max(texts)
+        size = next((n for n, byte in enumerate(first) if last[n] != byte), len(first))
+        return first[:size]
 
     def at_zero(self, number: int) -> int:
         """The state in place of this one when its count is used up."""
@@ -335,7 +381,8 @@ class Table:
     def step(self, number: int, ctx: int, byte: int) -> tuple[int, int]:
         """One byte; (0, 0) when it is not allowed."""
         while number:
-            entry = (self._rows[number] or self.row(number)).get(byte)
+            row = self._rows[number]
+            entry = self.look(number, byte) if row is None else row.get(byte)
             if not entry:
                 break
             number, ctx, again = self.settle(entry, ctx)
@@ -343,26 +390,20 @@ class Table:
                 return (number, ctx) if number else (0, 0)
         return 0, 0
 
-    def inside(self, number: int, size: int) -> int:
-        """The state after so many of the bytes that must follow in this one, but for the last."""
-        state = self.states[number]
-        assert isinstance(state, Spell)
-        return self.state_id(state.from_byte(size)) if size else number
-
     def read(self, number: int, ctx: int, data: bytes) -> tuple[int, int]:
-        """Several bytes; (0, 0) when they are not allowed. Bytes that must follow are one step."""
+        """Several bytes; (0, 0) when they are not allowed. What is inside of texts is one step."""
         at = 0
         while at < len(data) and number:
-            run = self.runs[number]
-            if run is not None and len(run) > 1:
-                size = min(len(run) - 1, len(data) - at)
-                if data[at : at + size] != run[:size]:
-                    return 0, 0
-                number = self.inside(number, size)
-                at += size
-            else:
+            size = 0
+            if self.has_texts[number]:
+                state = self.states[number]
+                assert state is not None
+                size, inner = state.inside(data[at:] if at else data)
+                if size:
+                    number = self.state_id(inner)
+            if not size:
                 number, ctx = self.step(number, ctx, data[at])
-                at += 1
+            at += size or 1
         return number, ctx
 
     def step_symbol(self, number: int, ctx: int, token_id: int) -> tuple[int, int]:
@@ -403,13 +444,6 @@ class Table:
         """Whether characters may follow in a loop when none is left of its count."""
         row = self.row(self.at_zero(number))
         return 0x61 in row or 0x41 in row
-
-    def only_byte(self, number: int) -> int:
-        """The byte if one alone is allowed, -2 if none is, -1 if several are."""
-        row = self.row(number)
-        if len(row) == 1:
-            return next(iter(row))
-        return -1 if row else -2
 
     def distinct_bytes(self, number: int, preferred: AbstractSet[int]) -> list[int]:
         """Bytes that are allowed; of those that lead to the same place the smallest preferred."""

@@ -70,7 +70,8 @@ def walk(
         # Tokens longer than the count may go on behind it; they stay in the loop of no mask.
         is_short = table.counts(number) and ctx & COUNT_MASK < loop.most and table.goes_on(number)
         trie = tokens.full if is_short else loop.rest
-    found = _Walk(table, tokens, trie, (number, ctx), fragments)
+    by_text = fragments is not None
+    found = _Walk(table, tokens, trie, (number, ctx), fragments, by_text=by_text)
     found.is_whole = fragments is not None and (
         (table.is_shared[number] and found.enter(-1, number, ctx))
         or found.enter_beside(-1, number, ctx)
@@ -92,7 +93,7 @@ def walk_value(
     leaving = table.leaving[number]
     is_loop = node < 0 and leaving is not None
     trie = tokens.loop(leaving).rest if is_loop and leaving is not None else tokens.full
-    found = _Walk(table, tokens, trie, (number, ctx), None)
+    found = _Walk(table, tokens, trie, (number, ctx), None, by_text=False)
     if node < 0:
         found.run([(0, trie.roots, number, ctx)])
     else:
@@ -116,11 +117,15 @@ class _Walk:
         trie: Trie,
         at: tuple[int, int],
         fragments: Fragments | None,
+        *,
+        by_text: bool,
     ) -> None:
+        """`by_text`: states inside of texts are not found, so targets are not exact."""
         self._table = table
         self._tokens = tokens
         self._trie = trie
         self._fragments = fragments
+        self._by_text = by_text
         self._is_full = trie is tokens.full
         self._number, self._ctx = at
         self._depth = table.depths[self._ctx >> COUNT_BITS]
@@ -137,6 +142,8 @@ class _Walk:
         self._rows: list[NDArray[np.int32]] = []
         self._edges: list[tuple[int, int]] = []
         self._rise = 0
+        self._apart: set[int] = set()
+        """Nodes that were taken in another way than the walk comes to them."""
         self.is_whole = False
         self.exits: list[Exit] = []
 
@@ -178,9 +185,15 @@ class _Walk:
         first, count = (
             (0, trie.roots) if node < 0 else (trie.first.item(node), trie.children.item(node))
         )
-        pending = [(first, count, number)]
         apart: list[tuple[int, int]] = []
         following: list[tuple[int, int, int, int]] = []
+        pending = [(first, count, number)]
+        if table.has_texts[number]:
+            pending = []
+            for child, byte, entry in self._ends(first, count, number):
+                apart.append((trie.low.item(child), trie.high.item(child)))
+                if entry:
+                    self._visit(child, entry, byte, ctx, following)
         while pending:
             first, count, state = pending.pop()
             for byte, entry, stays in table.differing(state, shadow):
@@ -260,9 +273,10 @@ class _Walk:
         whole = rests.whole if gone is None else rests.whole[~gone[rests.whole]]
         if len(whole):
             self._add(whole, number, ctx)
-        inner = _Walk(table, self._tokens, trie, (number, ctx), None)
+        inner = _Walk(table, self._tokens, trie, (number, ctx), None, by_text=self._by_text)
         inner.run([(0, trie.roots, number, ctx)])
         found = inner.walked()
+        self._edges += found.edges
         if len(found.ids):
             ids, sizes = rests.expand(found.ids)
             kept = slice(None) if gone is None else ~gone[ids]
@@ -279,7 +293,7 @@ class _Walk:
     def _is_entered(self, node: int, number: int, ctx: int) -> bool:
         """Whether the tokens behind a node are taken from a fragment; they are then."""
         table, trie = self._table, self._trie
-        if self._fragments is None or not self._is_full:
+        if self._fragments is None or not self._is_full or self._apart:
             return False
         is_shared = table.is_shared[number]
         if not is_shared and not table.shadow(number):
@@ -316,7 +330,8 @@ class _Walk:
         """How many entries would be looked up one by one."""
         table, total = self._table, 0
         for _, count, number, _ in small:
-            total += 1 if table.runs[number] else min(count, len(table.row(number)))
+            is_followed = table.has_texts[number] and self._by_text
+            total += 1 if is_followed else min(count, len(table.row(number)))
         return total
 
     def _step_few(self, small: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
@@ -325,9 +340,8 @@ class _Walk:
         data = trie.data
         found: list[tuple[int, int, int, int]] = []
         for first, count, number, ctx in small:
-            run = table.runs[number]
-            if run is not None and self._fragments is not None:
-                self._follow((first, count, number, ctx), run, found)
+            if table.has_texts[number] and self._by_text:
+                self._follow((first, count, number, ctx), found)
                 continue
             row = table.row(number)
             if len(row) <= count:
@@ -344,24 +358,45 @@ class _Walk:
         return found
 
     def _follow(
-        self, at: tuple[int, int, int, int], run: bytes, found: list[tuple[int, int, int, int]]
+        self, at: tuple[int, int, int, int], found: list[tuple[int, int, int, int]]
     ) -> None:
-        """Down the trie where one way alone is allowed. No token there leads farther off."""
-        trie, (first, count, number, ctx) = self._trie, at
-        for size, byte in enumerate(run, 1):
-            node = trie.data.find(byte, first, first + count)
-            if node < 0:
-                return
-            if size == len(run):
-                last = self._table.inside(number, size - 1)
-                self._visit(node, self._table.row(last)[byte], byte, ctx, found)
-                return
-            rank = trie.rank.item(node)
-            if rank >= 0:
-                self._ranks.append(rank)
-            first, count = trie.first.item(node), trie.children.item(node)
-            if not count:
-                return
+        """Down the trie where few texts may follow, or few that differ from a shadow."""
+        first, count, number, ctx = at
+        shadow = self._table.shadow(number)
+        for node, byte, entry in self._ends(first, count, number):
+            if entry:
+                self._visit(node, entry, byte, ctx, found)
+            if shadow:
+                self._apart.add(node)
+        self._edges.append((number, ctx))
+        if shadow:
+            found += self._step_few([(first, count, shadow, ctx)])
+
+    def _ends(self, first: int, count: int, number: int) -> list[tuple[int, int, int]]:
+        """Nodes at which texts end, with their last byte and its entry.
+
+        Tokens that end inside of texts are noted on the way, unless a shadow has them too.
+        """
+        table, trie = self._table, self._trie
+        is_all = not table.shadow(number)
+        found: list[tuple[int, int, int]] = []
+        for data, entry in table.texts(number):
+            low, size = first, count
+            for byte in data[:-1]:
+                node = trie.data.find(byte, low, low + size)
+                if node < 0:
+                    break
+                rank = trie.rank.item(node) if is_all else -1
+                if rank >= 0:
+                    self._ranks.append(rank)
+                low, size = trie.first.item(node), trie.children.item(node)
+                if not size:
+                    break
+            else:
+                node = trie.data.find(data[-1], low, low + size)
+                if node >= 0:
+                    found.append((node, data[-1], entry))
+        return found
 
     def _visit(
         self,
@@ -372,13 +407,15 @@ class _Walk:
         found: list[tuple[int, int, int, int]],
     ) -> None:
         table, trie = self._table, self._trie
+        if node in self._apart:
+            return
         while entry < 0:
             number, ctx, again = self._one(entry, ctx >> COUNT_BITS)
             if not number or self._is_exit(node, number, again=again):
                 return
             if not again:
                 break
-            entry = table.row(number).get(byte, 0)
+            entry = table.look(number, byte)
         else:
             if not entry:
                 return
@@ -422,6 +459,8 @@ class _Walk:
         ahead = np.cumsum(children) - children
         nodes = np.repeat(first - ahead, children) + np.arange(int(children.sum()))
         after, at = self._move(np.repeat(states, children), np.repeat(ctxs, children), nodes)
+        if self._apart:
+            after[np.isin(nodes, list(self._apart))] = 0
         live = np.flatnonzero(after)
         nodes, after, at = nodes[live], after[live], at[live]
         ranks = trie.rank[nodes]
@@ -434,7 +473,18 @@ class _Walk:
             nodes, after, at = self._settle(nodes, after, at)
         below = trie.children[nodes]
         inner = np.flatnonzero(below)
-        return trie.first[nodes[inner]], below[inner], after[inner], at[inner]
+        level = trie.first[nodes[inner]], below[inner], after[inner], at[inner]
+        return self._followed(level) if self._by_text else level
+
+    def _followed(self, level: tuple[Longs, Longs, Longs, Longs]) -> tuple[Longs, Longs, Longs, Longs]:
+        """The level without states of few texts; what is behind those is walked."""
+        has_texts = self._table.has_texts[level[2]]
+        if not has_texts.any():
+            return level
+        lists = (column[has_texts].tolist() for column in level)
+        self.run(self._step_few(list(zip(*lists, strict=True))))
+        first, children, states, ctxs = (column[~has_texts] for column in level)
+        return first, children, states, ctxs
 
     def _settle(self, nodes: Longs, states: Longs, at: Longs) -> tuple[Longs, Longs, Longs]:
         """Takes the nodes out whose tokens below all stay in a loop."""
