@@ -10,7 +10,7 @@ there byte by byte; a walk goes down the trie along the names themselves, O(byte
 from dataclasses import dataclass
 
 from untemplate.constrain.keys import KeyMachine
-from untemplate.constrain.state import Edges, Pop, Push, State, Text
+from untemplate.constrain.state import Edges, Push, State, Text
 from untemplate.constrain.strings import Chars, Lane
 
 __all__ = ["start_of_key"]

@@ -476,7 +476,9 @@ class _Walk:
         level = trie.first[nodes[inner]], below[inner], after[inner], at[inner]
         return self._followed(level) if self._by_text else level
 
-    def _followed(self, level: tuple[Longs, Longs, Longs, Longs]) -> tuple[Longs, Longs, Longs, Longs]:
+    def _followed(
+        self, level: tuple[Longs, Longs, Longs, Longs]
+    ) -> tuple[Longs, Longs, Longs, Longs]:
         """The level without states of few texts; what is behind those is walked."""
         has_texts = self._table.has_texts[level[2]]
         if not has_texts.any():
