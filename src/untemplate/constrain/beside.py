@@ -148,6 +148,9 @@ class _Recorder:
         for byte in members:
             self.actions.pop(byte, None)
 
+    def like(self, state: State) -> None:
+        self.actions = dict(_edges_of(state))
+
 
 def _lives(state: State) -> bool:
     return state.cost() is not None
