@@ -17,9 +17,8 @@ from untemplate.constrain.constraint import Constraint
 from untemplate.constrain.distance import Distance
 from untemplate.constrain.envelope import Envelope, Finished
 from untemplate.constrain.masks import Masks, MaskStatistics
-from untemplate.constrain.memory import remember
 from untemplate.constrain.place import UNKNOWN, Configuration, Forced, Place, Places
-from untemplate.constrain.repeats import Repeats
+from untemplate.constrain.repeats import Repeats, remember_all
 from untemplate.constrain.sources import Sources
 from untemplate.constrain.spellable import check_spelling
 from untemplate.constrain.table import GROWTH, Limits, Table
@@ -195,12 +194,8 @@ class CompiledGrammar:
         self, at: Configuration, data: bytes, found: tuple[int, int]
     ) -> Configuration | None:
         """The configuration after bytes, with what was written; None if it repeats something."""
-        number, ctx, memory = at
-        for byte in data:
-            number, ctx = self._table.step(number, ctx, byte)
-            state = self._table.states[number]
-            assert state is not None
-            memory = remember(memory, byte, state)
+        memory = at.memory
+        for memory in remember_all(self._table, at, data):
             if memory is not None and memory.is_repeated:
                 return None
         return Configuration(*found, memory)

@@ -23,7 +23,7 @@ from untemplate.constrain.verdicts import Exit
 from untemplate.constrain.words import LAST, Product, Span, Words
 from untemplate.grammar.schema_formula import Formula, evaluate, leaves
 
-__all__ = ["KeyMachine", "KeySpace"]
+__all__ = ["FreeKeys", "KeyMachine", "KeySpace"]
 
 _MOST_STATES = 2_000
 """States that are looked at to find the classes of other keys."""

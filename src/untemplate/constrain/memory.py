@@ -5,7 +5,8 @@ r"""What was written in the containers that must not repeat themselves: keys, an
 
 The automaton tells names that a schema lists apart, but not all keys and strings there are. Where
 an object takes other keys, or an array asks for unique items, this follows the text beside the
-automaton, byte by byte, and keeps what was written. It is a value: taking a step gives a new one.
+automaton and keeps the other keys, and the items. It is a value: taking a step gives a new one.
+What does not matter is left out, so places inside of values that are not kept are one place.
 
 Items that are arrays or objects themselves are not kept.
 """
@@ -40,7 +41,7 @@ class Memory(NamedTuple):
     quote: int = 0
     """The quote that a string stands in; 0 outside of one."""
     text: bytes = b""
-    """What was written of a string, without its quotes, or of a number or a word."""
+    """What was written of an element that is kept: a string without its quotes, or a scalar."""
     is_escaped: bool = False
     """The last byte was a backslash that escapes."""
     closed: str | None = None
@@ -53,6 +54,11 @@ class Memory(NamedTuple):
         """Whether a key or item that is kept is being written, or comes next."""
         wanted = "key" if self.inner.is_object else "value"
         return self.inner.keeps and self.wants == wanted
+
+    def written(self, text: bytes) -> "Memory":
+        """After some of a string that holds no escape and not its quote."""
+        text = self.text + text if self.is_element else b""
+        return Memory(self.inner, self.wants, self.quote, text)
 
     @property
     def so_far(self) -> str:
@@ -87,7 +93,7 @@ def remember(memory: Memory | None, byte: int, state: State) -> Memory | None:
         return _opened(None, state) if opens and byte in b"{[" else None
     memory = memory._replace(closed=None, is_repeated=False)
     if memory.quote:
-        return _in_string(memory, byte)
+        return _in_string(memory, byte, state)
     if memory.text:
         if byte not in b",]} \t\r\n":
             return memory._replace(text=memory.text + bytes((byte,)))
@@ -101,10 +107,13 @@ def _opened(outer: Container | None, state: State) -> Memory:
     return Memory(inner, "key" if is_object else "value")
 
 
-def _in_string(memory: Memory, byte: int) -> Memory:
+def _in_string(memory: Memory, byte: int, state: State) -> Memory:
     if memory.is_escaped or byte != memory.quote:
         escapes = byte == 0x5C and not memory.is_escaped
-        return memory._replace(text=memory.text + bytes((byte,)), is_escaped=escapes)
+        return memory.written(bytes((byte,)))._replace(is_escaped=escapes)
+    if memory.wants == "key" and isinstance(state, Object) and state.key >= 0:
+        # The automaton itself takes no name twice.
+        return Memory(memory.inner, "colon")
     return _ended(memory, _known(memory.text, memory.quote))
 
 
@@ -136,7 +145,7 @@ def _between(memory: Memory, byte: int, state: State) -> Memory | None:
         return _opened(inner, state)
     if byte in b"\"'":
         return memory._replace(quote=byte)
-    return memory._replace(text=bytes((byte,)))
+    return memory._replace(text=bytes((byte,))) if memory.is_element else memory
 
 
 def _known(text: bytes, quote: int) -> str:

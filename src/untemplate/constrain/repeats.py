@@ -7,22 +7,62 @@ the trie follows and nothing else; and those that hold a whole key or item, trie
 """
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from untemplate.constrain.keys import FreeKeys
 from untemplate.constrain.memory import Container, Memory, remember
-from untemplate.constrain.strings import Escape, Hex, Pair, Partial
+from untemplate.constrain.strings import Chars, Escape, Hex, Pair, Partial
 from untemplate.constrain.table import Table
 from untemplate.constrain.trie import TokenTrie
 
-__all__ = ["Repeats"]
+__all__ = ["Repeats", "remember_all"]
 
 Row = NDArray[np.int32]
+Longs = NDArray[np.int64]
 _WHOLE = re.compile(rb"[\"'].*[\"']|[0-9elEL].*[,\]} \n\t].*[0-9elEL].*[,\]} \n\t]", re.DOTALL)
 """Tokens that may hold a whole key or item."""
+_SPECIAL = re.compile(rb"[\"'\\]")
+_ESCAPED = re.compile(rb"[^ -~]|[\"'\\]")
+_TELLING = b"{}[]\"'"
+"""Bytes behind which the state says more than the text."""
+_MOST_SEEN = 256
+"""Sets of elements for which the tokens are kept that may hold one."""
 _MOST_STEPS = 500
 """States that are looked at for something that was not written before."""
+
+
+Place = tuple[int, int, Memory | None]
+"""State, ctx, and what was written."""
+
+
+def remember_all(table: Table, at: Place, data: bytes) -> Iterator[Memory | None]:
+    """What is remembered after each of some pieces of text that is allowed; one at a time.
+
+    Strings that are not kept and need no escapes are one piece, O(1).
+    """
+    number, ctx, memory = at
+    size = read = 0
+    while size < len(data):
+        if memory is not None and memory.quote and not memory.is_escaped:
+            end = _SPECIAL.search(data, size)
+            plain = data[size : end.start() if end else len(data)]
+            if plain:
+                size += len(plain)
+                memory = memory.written(plain)
+                yield memory
+                continue
+        size += 1
+        byte = data[size - 1]
+        if byte in _TELLING:
+            number, ctx = table.read(number, ctx, data[read:size])
+            read = size
+        state = table.states[number]
+        assert state is not None
+        memory = remember(memory, byte, state)
+        yield memory
 
 
 class Repeats:
@@ -33,6 +73,7 @@ class Repeats:
         self._tokens = tokens
         self._data = tokens.data
         self._whole = tokens.matching(_WHOLE)
+        self._holding: dict[frozenset[str], Longs] = {}
 
     def without(self, row: Row, at: tuple[int, int], memory: Memory) -> Row:
         """The mask without what would be repeated."""
@@ -41,18 +82,14 @@ class Repeats:
             return row
         trie = self._tokens.full
         gone: list[NDArray[np.int32]] = []
-        if memory.is_element:
+        if memory.is_element and memory.inner.seen:
             gone += [trie.order[low:high] for low, high in self._repeated(at, memory)]
-        whole = self._whole[row[self._whole >> 5] >> (self._whole & 31) & 1 == 1]
-        texts = {element[1:].encode() for element in seen if element[0] == '"'}
-        is_open = any(element[0] != '"' for element in seen)
-        has_escapes = not all(all(map(_is_plain, text)) for text in texts)
-        candidates: list[int] = whole.tolist()
+        whole = self._may_hold(seen)
+        candidates: list[int] = whole[row[whole >> 5] >> (whole & 31) & 1 == 1].tolist()
         gone += [
             np.array([token_id], np.int32)
             for token_id in candidates
-            if (is_open or _may_hold(self._data[token_id], texts, has_escapes=has_escapes))
-            and self._repeats(at, memory, self._data[token_id])
+            if self._repeats(at, memory, self._data[token_id])
         ]
         if not gone:
             return row
@@ -60,20 +97,31 @@ class Repeats:
         # With nothing left the schema asks for more than there is: it is checked afterwards.
         return left if left.any() else row
 
+    def _may_hold(self, seen: frozenset[str]) -> Longs:
+        """Tokens that may hold one of these elements whole."""
+        found = self._holding.get(seen)
+        if found is None:
+            if len(self._holding) >= _MOST_SEEN:
+                self._holding = {}
+            found = self._whole
+            if all(element[0] == '"' for element in seen):
+                texts = [element[1:].encode() for element in seen]
+                if any(map(_has_escapes, texts)):
+                    texts.append(b"\\")
+                pattern = re.compile(b"|".join(map(re.escape, texts)))
+                ids: list[int] = found.tolist()
+                found = np.array([i for i in ids if pattern.search(self._data[i])], np.int64)
+            self._holding[seen] = found
+        return found
+
     def _repeats(self, at: tuple[int, int], memory: Memory, data: bytes) -> bool:
         found: Memory | None = memory
-        number, ctx = at
-        for byte in data:
-            number, ctx = self._table.step(number, ctx, byte)
-            state = self._table.states[number]
-            if state is None:
-                return False
-            found = remember(found, byte, state)
+        for found in remember_all(self._table, (*at, memory), data):
             if found is None:
                 return False
             if found.is_repeated:
                 return True
-        return self._is_stuck((number, ctx), found)
+        return self._is_stuck(self._table.read(*at, data), found)
 
     def _is_stuck(self, at: tuple[int, int], memory: Memory | None) -> bool:
         """Whether what was begun can only become something that was written before."""
@@ -88,6 +136,11 @@ class Repeats:
         pending = [(0, trie.levels[1], at, memory)]
         while pending:
             first, count, (number, ctx), known = pending.pop()
+            rests = _rests(known) if self._is_free(number) else None
+            if rests is not None:
+                ends = (trie.find(rest, first, count) for rest in rests)
+                found += [(int(trie.low[n]), int(trie.high[n])) for n in ends if n >= 0]
+                continue
             for byte in _ways(known) or table.row(number):
                 node = trie.data.find(byte, first, first + count)
                 if node < 0:
@@ -108,6 +161,11 @@ class Repeats:
                     continue
                 pending.append((int(trie.first[node]), int(trie.children[node]), after, following))
         return found
+
+    def _is_free(self, number: int) -> bool:
+        """Whether any characters may follow, whatever they are, so that none is stuck."""
+        state = self._table.states[self._table.shadow(number) or number]
+        return isinstance(state, Chars) and isinstance(state.lane.machine, FreeKeys)
 
     def _goes_on(self, at: tuple[int, int], memory: Memory) -> bool:
         """Whether what is being written may become something that was not written before."""
@@ -144,15 +202,33 @@ class Repeats:
         return True
 
 
-def _seen(memory: Memory) -> set[str]:
+def _seen(memory: Memory) -> frozenset[str]:
     """All that was written that must not be written again."""
-    found: set[str] = set()
+    found: frozenset[str] = frozenset()
     container: Container | None = memory.inner
     while container is not None:
-        if container.keeps:
-            found |= container.seen
+        if container.keeps and container.seen:
+            found = found | container.seen if found else container.seen
         container = container.outer
     return found
+
+
+def _rests(memory: Memory) -> list[bytes] | None:
+    """What is missing of the strings that were written before, up to their closing quote.
+
+    None where they may be written in several ways, or outside of strings.
+    """
+    if not memory.quote or memory.is_escaped or b"\\" in memory.text:
+        return None
+    size, end = len(memory.text), bytes((memory.quote,))
+    texts = _coming(memory)
+    return None if any(map(_has_escapes, texts)) else [text[size:] + end for text in texts]
+
+
+def _coming(memory: Memory) -> list[bytes]:
+    """Strings that were written before and begin as this one does."""
+    texts = (s[1:].encode() for s in memory.inner.seen if s[0] == '"')
+    return [text for text in texts if text.startswith(memory.text)]
 
 
 def _ways(memory: Memory) -> bytes:
@@ -160,17 +236,11 @@ def _ways(memory: Memory) -> bytes:
     if not memory.quote or memory.is_escaped or b"\\" in memory.text:
         return b""
     size = len(memory.text)
-    known = (element[1:].encode() for element in memory.inner.seen if element[0] == '"')
-    ways = {text[size] for text in known if len(text) > size and text.startswith(memory.text)}
-    escape = () if all(_is_plain(byte) for byte in ways) else (0x5C,)
+    ways = {text[size] for text in _coming(memory) if len(text) > size}
+    escape = () if not _has_escapes(bytes(ways)) else (0x5C,)
     return bytes({*ways, *escape, memory.quote})
 
 
-def _is_plain(byte: int) -> bool:
-    """Whether a character is never written by an escape."""
-    return 0x20 <= byte < 0x7F and byte not in b"\"'\\"
-
-
-def _may_hold(data: bytes, texts: set[bytes], *, has_escapes: bool) -> bool:
-    """Whether a token may hold one of some strings; `has_escapes`: some may be written by them."""
-    return (has_escapes and b"\\" in data) or any(text in data for text in texts)
+def _has_escapes(text: bytes) -> bool:
+    """Whether some character may be written by an escape."""
+    return _ESCAPED.search(text) is not None

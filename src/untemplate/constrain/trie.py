@@ -78,6 +78,16 @@ class Trie:
         arrays = (self.byte, self.rank, self.first, self.children, self.low, self.high, self.order)
         return sum(a.nbytes for a in arrays) + len(self.data)
 
+    def find(self, text: bytes, first: int, count: int) -> int:
+        """The node at the end of a text, from one of some neighbours on; -1: there is none."""
+        node = -1
+        for byte in text:
+            node = self.data.find(byte, first, first + count)
+            if node < 0:
+                break
+            first, count = self.first.item(node), self.children.item(node)
+        return node
+
     def depth(self, node: int) -> int:
         """How many bytes lead to a node."""
         return bisect_right(self.levels, node)
