@@ -17,6 +17,7 @@ from untemplate.dialect import (
     Prompt,
     TextBlock,
     Whole,
+    fill,
 )
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.message import JSON, Tool, ToolChoice
@@ -74,6 +75,31 @@ def takes_answer(compiled: CompiledGrammar, value: JSON) -> bool:
 def takes_call(compiled: CompiledGrammar, arguments: JSON) -> bool:
     """Whether the arguments of the call may be this, as `json.dumps` writes it."""
     return takes(compiled, f"f\n{json.dumps(arguments)}\n")
+
+
+def written(dialect: Dialect, tool: Tool, arguments: JSON) -> tuple[Prompt, str] | None:
+    """A prompt, and a turn behind it that is one call; None where the dialect writes none.
+
+    The call stands first in the turn where it may.
+    """
+    starts = [(p, o.literal, o.block) for p in dialect.prompts for o in p.openings]
+    ways = starts + [
+        (prompt, lead + edge.literal, edge.target)
+        for prompt, lead, block in starts
+        for edge in dialect.edges_from(block)
+    ]
+    for prompt, lead, target in ways:
+        block = dialect.blocks.get(target)
+        if isinstance(block, CallBlock):
+            values = {
+                Hole.NAME: tool.name,
+                Hole.ARGUMENTS: block.arguments.write(arguments),
+                Hole.ID: (block.ids.characters * 64)[: max(block.ids.least, 1)],
+                Hole.INDEX: str(block.index_base),
+            }
+            end = next((e for e in dialect.edges_from(target) if e.target == END), None)
+            return prompt, lead + fill(block.pattern, values) + (end.literal if end else "")
+    return None
 
 
 def following(compiled: CompiledGrammar, text: str) -> bytes:

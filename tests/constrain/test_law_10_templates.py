@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from constrain.judging import written
 from constrain.test_corpus_schemas import dialects, schemas
 from untemplate.constrain import compile_grammar
-from untemplate.dialect import END, CallBlock, Dialect, Hole, Prompt, fill
 from untemplate.errors import VocabularyError
 from untemplate.grammar import build_grammar
-from untemplate.message import JSON, Tool, ToolChoice
+from untemplate.message import Tool, ToolChoice
 from untemplate.vocabulary import Vocabulary
 from untemplate.vocabulary.huggingface import from_hf
 
@@ -28,30 +28,6 @@ def vocabulary(name: str) -> Vocabulary:
         pytest.skip(f"no tokenizer in {folder}: `python -m bench.mask` fetches it")
     pytest.importorskip("tokenizers", reason="tokenizers is not installed")
     return from_hf(folder)
-
-
-def written(dialect: Dialect, tool: Tool, arguments: JSON) -> tuple[Prompt, str] | None:
-    """A prompt, and a turn behind it that is one call; None where arguments can't be written."""
-    for prompt in dialect.prompts:
-        for opening in prompt.openings:
-            ways = [(opening.literal, opening.block)]
-            ways += [
-                (opening.literal + e.literal, e.target) for e in dialect.edges_from(opening.block)
-            ]
-            for lead, target in ways:
-                block = dialect.blocks.get(target)
-                if not isinstance(block, CallBlock):
-                    continue
-                values = {
-                    Hole.NAME: tool.name,
-                    Hole.ARGUMENTS: block.arguments.write(arguments),
-                    Hole.ID: (block.ids.characters * 64)[: max(block.ids.least, 1)],
-                    Hole.INDEX: str(block.index_base),
-                }
-                end = next((e for e in dialect.edges_from(target) if e.target == END), None)
-                tail = "" if end is None else end.literal
-                return prompt, lead + fill(block.pattern, values) + tail
-    return None
 
 
 @pytest.mark.laws

@@ -61,6 +61,13 @@ def test_an_empty_item_is_a_string_where_only_strings_are_declared():
     assert read(schema, {"v": [None]}, "MiniMax-M3") == ({"v": [None]}, ())
 
 
+def test_the_first_items_are_declared_one_by_one():
+    first = [{"type": "string"}, {"type": "integer"}]
+    schema = {"properties": {"v": {"type": "array", "prefixItems": first, "items": False}}}
+    for name in ("google-gemma-4-31B-it", "MiniMax-M3"):
+        assert read(schema, {"v": ["x", 2]}, name) == ({"v": ["x", 2]}, ())
+
+
 def test_schemas_that_lead_in_circles_are_looked_at_once():
     schema = {"allOf": [{"$ref": "#"}] * 50, "anyOf": [{"$ref": "#/anyOf/1"}, {"$ref": "#"}]}
     for n in range(200):  # each refers twice to the next

@@ -119,7 +119,7 @@ class Grammar:
             self.tools,
             self.response_schema,
             open_objects=self.options.open_objects,
-            in_pairs=report.is_in_pairs(self.dialect),
+            in_pairs=report.in_pairs(self.dialect),
         )
 
     def gbnf(self) -> "Export":

@@ -15,35 +15,41 @@ a `$ref` that leads nowhere, is found here and not when a value gets there.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from untemplate.dialect import CallBlock, Dialect, Pairs
+from untemplate.dialect import CallBlock, Dialect, Items, Notation, Pairs
 from untemplate.errors import SchemaError
 from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import (
     MOST_DIGITS,
     Format,
-    Items,
+    HasKey,
+    Keys,
     Length,
     Multiple,
     Pattern,
     Place,
+    Properties,
+    Size,
     Typed,
     Whole,
 )
+from untemplate.grammar.schema_atoms import Items as ItemsAtom
 from untemplate.grammar.schema_check import Draft, subschemas
 from untemplate.grammar.schema_formats import CHECKED, FORMATS
-from untemplate.grammar.schema_formula import All, Formula, leaves
+from untemplate.grammar.schema_formula import All, Formula, Not, leaves
 from untemplate.grammar.schema_keywords import decimal
 from untemplate.grammar.schema_relax import Known, why_unknown
 from untemplate.message import JSON, Tool, pointer_token
 
-__all__ = ["Keyword", "Report", "Status", "is_in_pairs", "refuse_inexact", "report_on"]
+__all__ = ["InPairs", "Keyword", "Report", "Status", "in_pairs", "refuse_inexact", "report_on"]
 
 Status = Literal["exact", "checked", "ignored"]
+InPairs = Literal["", "arguments", "values"]
+"""`arguments`: only these; `values`: and all objects and arrays in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,13 @@ class Report:
 
 
 def report_on(
-    tools: tuple[Tool, ...], response_schema: JSON, *, open_objects: bool, in_pairs: bool
+    tools: tuple[Tool, ...],
+    response_schema: JSON,
+    *,
+    open_objects: bool,
+    in_pairs: InPairs = "",
 ) -> Report:
-    """The report on some schemas; `in_pairs`: arguments are written pair by pair.
+    """The report on some schemas; `in_pairs`: what of the arguments is written pair by pair.
 
     Raises:
         SchemaError: one of them is not valid; names origin and pointer.
@@ -94,10 +104,16 @@ def report_on(
     return Report(tuple(found))
 
 
-def is_in_pairs(dialect: Dialect) -> bool:
-    """Whether a dialect writes arguments pair by pair."""
+def in_pairs(dialect: Dialect) -> InPairs:
+    """What of the arguments a dialect writes pair by pair."""
     blocks = (b for b in dialect.blocks.values() if isinstance(b, CallBlock))
-    return any(isinstance(b.arguments, Pairs) for b in blocks)
+    pairs = [b.arguments for b in blocks if isinstance(b.arguments, Pairs)]
+    types = [
+        p.types[kind].encoding for p in pairs for kind in ("array", "object") if kind in p.types
+    ]
+    if any(isinstance(e, Notation | Items | Pairs) for e in types):
+        return "values"
+    return "arguments" if pairs else ""
 
 
 def refuse_inexact(
@@ -121,7 +137,9 @@ def refuse_inexact(
 
 
 @lru_cache(maxsize=1024)
-def _keywords(origin: str, schema: str, open_objects: bool, in_pairs: bool) -> tuple[Keyword, ...]:
+def _keywords(
+    origin: str, schema: str, open_objects: bool, in_pairs: InPairs
+) -> tuple[Keyword, ...]:
     schemas = Schemas(json.loads(schema), origin=origin, open_objects=open_objects)
     return tuple(_Walk(schemas, in_pairs=in_pairs).keywords())
 
@@ -135,11 +153,27 @@ _ANNOTATIONS = frozenset(
     }
 )  # fmt: skip
 _CONTENT = ("contentEncoding", "contentMediaType", "contentSchema")
-_IN_PAIRS = (
-    "anyOf", "dependencies", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf",
-    "patternProperties", "propertyNames", "then",
+_IN_PAIRS = frozenset(
+    {
+        "anyOf", "const", "dependencies", "dependentRequired", "dependentSchemas", "else", "enum",
+        "if", "not", "oneOf", "then",
+    }
 )  # fmt: skip
-"""What is not followed where an object is written pair by pair."""
+"""What may not be followed where an object is written pair by pair."""
+_IN_ITEMS = frozenset(
+    {
+        "anyOf", "const", "contains", "else", "enum", "if", "maxContains", "minContains", "not",
+        "oneOf", "then", "unevaluatedItems", "uniqueItems",
+    }
+)  # fmt: skip
+"""What may not be followed where an array is written item by item."""
+_BESIDE = frozenset(
+    {
+        "$dynamicRef", "$recursiveRef", "$ref", "allOf", "anyOf", "dependencies",
+        "dependentSchemas", "else", "if", "not", "oneOf", "then",
+    }
+)  # fmt: skip
+"""Keywords whose schemas are about the same value."""
 _EXACT = frozenset(
     {
         "$dynamicRef", "$recursiveRef", "$ref", "additionalItems", "additionalProperties", "allOf",
@@ -153,54 +187,70 @@ _EXACT = frozenset(
 _DIGITS = f"numbers have at most {MOST_DIGITS} digits before and after the point"
 
 
+_NOT_IN_PAIRS = "not followed in what is written pair by pair"
+_NOT_IN_ITEMS = "not followed in what is written item by item"
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """One way to come to a subschema."""
+
+    place: Place
+    must: bool = True
+    """Every value held against it has to be so; else it is only asked whether it is."""
+    dropped: str = ""
+    """Why nothing in it is enforced."""
+    in_pairs: bool = False
+    """Whether its values, if objects or arrays, are written in a notation of the dialect's own."""
+
+
 class _Walk:
     """Goes from the root to every subschema that a value can be held against."""
 
-    def __init__(self, schemas: Schemas, *, in_pairs: bool) -> None:
+    def __init__(self, schemas: Schemas, *, in_pairs: InPairs) -> None:
         self._schemas = schemas
         self._is_known = Known(schemas)
-        self._in_pairs = in_pairs
+        self._in_pairs: InPairs = in_pairs
         self._found: dict[str, Keyword] = {}
-        self._seen: set[tuple[str, bool, str]] = set()
+        self._seen: set[_Visit] = set()
 
     def keywords(self) -> list[Keyword]:
-        pending: list[tuple[Place, bool, str]] = [(self._schemas.root, True, "")]
+        pending = [_Visit(self._schemas.root, in_pairs=self._in_pairs != "")]
         while pending:
-            place, must, dropped = pending.pop()
-            if (place.pointer, must, dropped) not in self._seen:
-                self._seen.add((place.pointer, must, dropped))
-                pending += reversed(list(self._visit(place, must, dropped)))
+            visit = pending.pop()
+            if visit not in self._seen:
+                self._seen.add(visit)
+                pending += reversed(list(self._inner(visit)))
         return list(self._found.values())
 
-    def _visit(self, place: Place, must: bool, dropped: str) -> Iterator[tuple[Place, bool, str]]:
-        """Tells the keywords of a subschema; gives those inside of it.
-
-        `must`: every value held against it has to be so; else it is only asked whether it is.
-        `dropped`: why nothing in it is enforced.
-        """
+    def _inner(self, visit: "_Visit") -> Iterator["_Visit"]:
+        """Tells the keywords of a subschema; gives those inside of it."""
+        place, must, dropped = visit.place, visit.must, visit.dropped
         typed = self._schemas.typed(place)
         schema = self._schemas.at(place)
         if not isinstance(schema, dict):
             return
         for keyword, value in schema.items():
             status, reason = self._status(keyword, value, schema, typed, must)
-            why = dropped or self._dropped(place, keyword, schema)
+            why = dropped or self._dropped(visit, keyword, schema)
             if why and status == "exact":
                 status, reason = "checked", why
             if status != "exact" or keyword not in _ANNOTATIONS:
                 self._tell(f"{place.pointer}/{pointer_token(keyword)}", status, reason)
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if isinstance(reference := schema.get(keyword), str):
-                yield self._schemas.target(reference, f"{place.pointer}/{keyword}"), must, dropped
+                target = self._schemas.target(reference, f"{place.pointer}/{keyword}")
+                yield replace(visit, place=target)
         if "$ref" in schema and self._schemas.draft < Draft.V2019:
             return
         for step, _ in subschemas(schema):
             keyword = step[1:].partition("/")[0]
             if keyword in ("$defs", "definitions"):
                 continue
-            why = dropped or self._dropped(place, keyword, schema)
+            why = dropped or self._dropped(visit, keyword, schema)
             in_must = must and keyword not in ("anyOf", "oneOf", "not", "if", "contains")
-            yield Place(place.pointer + step), in_must, why
+            is_in_pairs = visit.in_pairs if keyword in _BESIDE else self._in_pairs == "values"
+            yield _Visit(Place(place.pointer + step), in_must, why, in_pairs=is_in_pairs)
 
     def _tell(self, pointer: str, status: Status, reason: str) -> None:
         """Of what is told twice of a keyword the worse stands."""
@@ -208,10 +258,11 @@ class _Walk:
         if known is None or (known.status == "exact" and status != "exact"):
             self._found[pointer] = Keyword(self._schemas.origin, pointer, status, reason)
 
-    def _dropped(self, place: Place, keyword: str, schema: dict[str, JSON]) -> str:
+    def _dropped(self, visit: "_Visit", keyword: str, schema: dict[str, JSON]) -> str:
         """Why nothing that stands under a keyword is enforced."""
-        if self._in_pairs and place == self._schemas.root and keyword in _IN_PAIRS:
-            return "not followed in arguments that are written pair by pair"
+        place = visit.place
+        if visit.in_pairs and (why := self._dropped_in_pairs(place, keyword)):
+            return why
         tests: list[str] = []
         if keyword == "oneOf" and isinstance(options := schema.get("oneOf"), list):
             tests = [f"/oneOf/{n}" for n in range(len(options))]
@@ -223,6 +274,16 @@ class _Walk:
             if not self._is_known(Place(place.pointer + test)):
                 return f"{place.pointer}{test} is not enforced, and {keyword} hangs on it"
         return ""
+
+    def _dropped_in_pairs(self, place: Place, keyword: str) -> str:
+        if keyword in ("patternProperties", "propertyNames"):
+            return _NOT_IN_PAIRS
+        typed = self._schemas.typed(place)
+        if keyword in _IN_PAIRS and not all(map(_is_in_pairs, _top(typed.object))):
+            return _NOT_IN_PAIRS
+        is_root = self._in_pairs == "arguments"
+        whole = all(isinstance(part, bool | ItemsAtom | Size) for part in _top(typed.array))
+        return "" if is_root or whole or keyword not in _IN_ITEMS else _NOT_IN_ITEMS
 
     def _status(
         self, keyword: str, value: JSON, schema: dict[str, JSON], typed: Typed, must: bool
@@ -268,7 +329,7 @@ class _Walk:
     def _why_not_unique(self, typed: Typed, must: bool) -> str | None:
         if not must:
             return "items are compared only where they must differ in any case"
-        items = [leaf for leaf in leaves(typed.array) if isinstance(leaf, Items)]
+        items = [leaf for leaf in leaves(typed.array) if isinstance(leaf, ItemsAtom)]
         for item in [s for i in items for s in (*i.prefix, i.rest)] if items else [True]:
             kinds = self._schemas.typed(item)
             if kinds.array is not False or kinds.object is not False:
@@ -277,6 +338,18 @@ class _Walk:
             if not is_endless and (kinds.members is None or any(i.prefix for i in items)):
                 return "there may be no further item, and then one is repeated"
         return None
+
+
+def _top(formula: Formula) -> tuple[Formula, ...]:
+    """The parts that all have to hold."""
+    return formula.parts if isinstance(formula, All) else (formula,)
+
+
+def _is_in_pairs(part: Formula) -> bool:
+    """Whether a part is followed where an object is written pair by pair."""
+    if isinstance(part, Not):
+        return isinstance(part.part, HasKey)
+    return isinstance(part, bool | Properties | Keys | HasKey | Size)
 
 
 def _is_endless(formula: Formula) -> bool:

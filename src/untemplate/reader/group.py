@@ -295,7 +295,7 @@ class GroupFrame:
             form, end = standing[0]
             if len(standing) > 1:
                 # No value at all, or the empty string: what is declared tells.
-                declared = types_of(self._schema_of_value(), self._root)
+                declared = types_of(self._schema_of_value(self._count), self._root)
                 fits = (s for s in standing if not set(s[0].kinds).isdisjoint(declared))
                 form, end = next(fits, standing[0])
             return self._enter(form, form.kinds, end, sink)
@@ -463,10 +463,11 @@ class GroupFrame:
         child = GroupFrame(self._inner(kind), schema, self._root, head=head, depth=depth)
         return self._start(child, kind, at)
 
-    def _schema_of_value(self) -> JSON:
+    def _schema_of_value(self, index: int | None = None) -> JSON:
+        """What is declared of the value that is read, or of the item with this index."""
         if self._plan.is_object:
             return property_of(self._schema, self._key, self._root)
-        return items_of(self._schema, self._count - 1, self._root)
+        return items_of(self._schema, self._count - 1 if index is None else index, self._root)
 
     def _tell_null(self, at: int, sink: Sink) -> int:
         self._state = _OPEN

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from untemplate.errors import UntemplateError
-from untemplate.grammar.report import is_in_pairs, report_on
+from untemplate.grammar.report import in_pairs, report_on
 from untemplate.message import Delta
 from untemplate.server.body import read_body, while_connected
 from untemplate.server.failures import Refused
@@ -100,7 +100,7 @@ class ChatEndpoint:
             request.tools,
             request.response_schema,
             open_objects=request.writing.open_objects,
-            in_pairs=is_in_pairs(self._served.template.dialect),
+            in_pairs=in_pairs(self._served.template.dialect),
         )
         return {CHECKED_HEADER: told_in_header(report.checked)} if report.checked else {}
 
