@@ -275,6 +275,27 @@ def test_a_value_is_valid_in_every_syntax_alike(name):
     assert list(faults(name, 7)) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "opening"),
+    [
+        ("coder", "<parameter=b>\n"),
+        ("MiniMax-M3", "]<]minimax[>[<b>"),
+        ("GLM-4.6", "<arg_key>b</arg_key>"),
+    ],
+)
+def test_text_that_reads_as_the_next_argument_is_not_written(name, opening):
+    judge = Judge(name, an_object(a={"type": "string"}, b={"type": "string"}))
+    lead = "\n" if name == "coder" else ""
+    for value in ({"a": f"x{lead}{opening}1"}, {"b": "y", "a": f"x{lead}{opening}1"}):
+        assert judge.judge(value) == ""
+    _, text = written(judge.dialect, judge.tool, {"a": f"x{lead}{opening}1"})
+    assert not judge.accepts(text)
+    _, text = written(judge.dialect, judge.tool, {"b": "y", "a": f"x{lead}{opening}1"})
+    assert judge.accepts(text)
+    _, text = written(judge.dialect, judge.tool, {"a": f"x {opening}1"})
+    assert judge.accepts(text) is bool(lead)
+
+
 @pytest.mark.laws
 def test_all_values_in_all_syntaxes():
     assert [f"{name}: {fault}" for name in syntaxes() for fault in faults(name)] == []

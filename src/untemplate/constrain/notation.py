@@ -5,7 +5,8 @@ r"""Values in the notation of a dialect, as steps: literals, raw strings, values
 
 Which way belongs to which type of value is what `Written` says. Where a schema allows a free raw
 string, the other types need no way of their own: their text is a raw string as well. A raw string
-never holds the mark of its closer. White space beside a free raw string is left to the string.
+never holds the mark of its closer, nor what would begin another pair: a reader takes that for the
+sign of a closer that was forgotten. White space beside a free raw string is left to the string.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,6 +65,8 @@ class Place:
     """What `Notation` may name here."""
     following: str
     """The literal that follows the value."""
+    openings: tuple[str, ...] = ()
+    """What would begin another pair if it stood inside of a raw string, where its closer may."""
 
 
 class NotationWriter:
@@ -118,7 +121,9 @@ class NotationWriter:
     def _form(self, written: Written, key: str, typed: Typed, place: Place) -> Iterator[Step]:
         before = written.before.replace(KEY_IN_LITERAL, key)
         after = written.after.replace(KEY_IN_LITERAL, key)
-        place = Place(place.scope, after or place.following)
+        lead = after[: len(after) - len(after.lstrip())]
+        openings = tuple(lead + opening for opening in place.openings)
+        place = Place(place.scope, after or place.following, openings)
         if isinstance(written.encoding, RawText) and typed.string is True:
             # The text itself may hold the space of the literals, or not.
             before, after = before.rstrip(), after.lstrip() or after
@@ -138,9 +143,10 @@ class NotationWriter:
             case Notation(name):
                 return self._value(typed, place.scope[name], place)
             case RawText():
-                mark = (place.following.strip() or place.following).encode()
+                mark = place.following.strip() or place.following
+                marks = tuple(m.encode() for m in (mark, *place.openings))
                 formula = relax(typed.string, self.values().is_known)
-                return (Raw(raw_machine(formula, mark), Avoid((mark,))),)
+                return (Raw(raw_machine(formula, marks), Avoid(marks)),)
             case Empty():
                 return ()
             case _:
@@ -162,13 +168,13 @@ class NotationWriter:
         return self._plans[key]
 
 
-def raw_machine(formula: Formula, mark: bytes) -> StringMachine:
-    """The raw strings that satisfy a formula; members that hold the mark are left out."""
+def raw_machine(formula: Formula, marks: tuple[bytes, ...] = ()) -> StringMachine:
+    """The raw strings that satisfy a formula; members that hold one of the marks are left out."""
 
     def keep(atom: object) -> Formula:
         if not isinstance(atom, Strings):
             return atom
-        members = tuple(m for m in atom.members if not mark or mark not in m.encode())
+        members = tuple(m for m in atom.members if not any(k and k in m.encode() for k in marks))
         return Strings(members) if members else False
 
     return StringMachine(Verdicts((substitute(formula, keep),)), _utf8_size)

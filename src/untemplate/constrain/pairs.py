@@ -20,6 +20,7 @@ from untemplate.constrain.text import Avoid
 from untemplate.constrain.verdicts import Verdicts, top_parts
 from untemplate.dialect import Items, Pairs
 from untemplate.grammar import nodes
+from untemplate.grammar.marks import openings
 from untemplate.grammar.schema_atoms import Pattern, Strings
 from untemplate.grammar.schema_formula import Formula, conj, neg
 from untemplate.grammar.schema_patterns import pattern_formula
@@ -51,7 +52,7 @@ class PairsPlan:
         plain = conj(*(p for p in top_parts(formula) if is_plain(p)))
         self._machine = ObjectMachine(writer.values(), Verdicts((plain,)))
         self._nodes: dict[tuple[At, bool], PairsNode] = {}
-        self._written: dict[int, Ways] = {}
+        self._written: dict[tuple[int, tuple[str, ...]], Ways] = {}
 
     def start(self) -> "PairsNode":
         return self.node(At(), is_start=True)
@@ -77,7 +78,7 @@ class PairsPlan:
             seen = machine.saw(number, at) if self._is_alike(number) else None
             if seen is None or machine.rest(seen) is None:
                 continue
-            if ways := self.written(number):
+            if ways := self.written(number, at):
                 key = self._key(number)
                 yield (nodes.Literal(lead.encode()), key, ways, self.node(seen))
 
@@ -92,37 +93,51 @@ class PairsPlan:
             return nodes.Literal(self._machine.keys[number].encode())
         names = Strings(self._machine.keys) if self._machine.keys else False
         formula = conj(pattern_formula(_KEY), neg(names))
-        return Raw(raw_machine(formula, b""), Avoid(()))
+        return Raw(raw_machine(formula), Avoid(()))
 
-    def written(self, number: int) -> Ways | None:
+    def _openings(self, number: int, at: At) -> tuple[str, ...]:
+        """What begins a pair that may still come behind the value of this key."""
+        is_ordered = self._writer.values().is_ordered
+        first = (len(self._machine.keys) if number < 0 else number + 1) if is_ordered else 0
+        return openings(
+            self.pairs,
+            (
+                key
+                for n, key in enumerate(self._machine.keys[first:], first)
+                if n != number and not at.seen >> n & 1
+            ),
+        )
+
+    def written(self, number: int, at: At) -> Ways | None:
         """The ways to write a value of this key, from behind the key on."""
         from untemplate.constrain.notation import Place  # noqa: PLC0415  they need each other
 
-        found = self._written.get(number)
+        others = self._openings(number, at)
+        found = self._written.get((number, others))
         if found is None:
             key = self._machine.key(number)
             if key is None:
                 return None
             name = self._machine.keys[number] if number >= 0 else None
-            place = Place(self._scope, self.pairs.separator or self.pairs.tail)
+            place = Place(self._scope, self.pairs.separator or self.pairs.tail, others)
             ways = self._writer.written(self.pairs.types, name, key.must, place)
-            found = self._written[number] = Ways(tuple(ways))
+            found = self._written[number, others] = Ways(tuple(ways))
         return found
 
     def rest(self, node: "PairsNode", of: Callable[[Step], int]) -> int:
         """Fewest bytes and special tokens after the pairs seen."""
         pairs, machine, at = self.pairs, self._machine, node.at
         missing = machine.all_missing(at)
-        costs = [self._pair(n, of) for n in missing]
+        costs = [self._pair(n, at, of) for n in missing]
         need = machine.least - at.total - len(costs)
         if not at.total and not costs and not node.is_start:
             need = max(need, 1)
         if need > 0:
             taken = at.seen | sum(1 << n for n in missing)
             names = [n for n in range(len(machine.keys)) if not taken >> n & 1]
-            others = sorted(self._pair(n, of) for n in names)
+            others = sorted(self._pair(n, at, of) for n in names)
             if len(others) < need and self._is_alike(_OTHER) and machine.key(_OTHER) is not None:
-                others += [self._pair(_OTHER, of)] * need
+                others += [self._pair(_OTHER, at, of)] * need
             if len(others) < need:
                 return INFINITE
             costs += others[:need]
@@ -136,9 +151,9 @@ class PairsPlan:
         tail = of(nodes.Literal(pairs.tail.encode()))
         return min(head + sum(costs) + between + tail, INFINITE)
 
-    def _pair(self, number: int, of: Callable[[Step], int]) -> int:
+    def _pair(self, number: int, at: At, of: Callable[[Step], int]) -> int:
         lead = of(nodes.Literal(self.pairs.open.encode()))
-        ways = self.written(number)
+        ways = self.written(number, at)
         return INFINITE if ways is None else lead + of(self._key(number)) + of(ways)
 
 

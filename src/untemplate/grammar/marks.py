@@ -9,8 +9,11 @@ model left out.
 """
 
 import re
+from collections.abc import Iterable
 
-__all__ = ["is_distinctive", "marks"]
+from untemplate.dialect import Pairs
+
+__all__ = ["is_distinctive", "marks", "openings"]
 
 # A bracketed word with its brackets (attributes inside included), or a run without space that
 # stops where the next bracketed word begins. The bracket that ends a list in front of a fence is a
@@ -52,3 +55,15 @@ def is_distinctive(mark: str) -> bool:
         and not mark[0].isalnum()
         and not mark.startswith(("{", '"', "[{", "("))
     )
+
+
+def openings(pairs: Pairs, keys: Iterable[str]) -> tuple[str, ...]:
+    """What begins a pair with one of these keys, if that shows by itself.
+
+    Inside a raw string a reader takes it for the sign of a closer that was forgotten.
+    """
+    opener = pairs.open.strip()
+    if not is_distinctive(opener):
+        return ()
+    forms = dict.fromkeys(w.before.split()[0] for w in pairs.types.values() if w.before.strip())
+    return tuple(opener + key + form for key in keys for form in forms)

@@ -52,6 +52,7 @@ from untemplate.grammar.export.rules import (
 from untemplate.grammar.export.shapes import ObjectShape, Other, array_shape, object_shape
 from untemplate.grammar.export.spelling import Spelling, escaped_character
 from untemplate.grammar.export.strings import other_than, string_text
+from untemplate.grammar.marks import openings
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import NOTHING, Typed, any_of
 from untemplate.grammar.schema_formula import Formula
@@ -100,9 +101,11 @@ class _Setting:
     """The literal that follows the value."""
     at: str
     """The pointer that notes name."""
+    openings: tuple[str, ...] = ()
+    """What would begin another pair if it stood inside of a raw string, where its closer may."""
 
-    def step(self, step: str) -> "_Setting":
-        return replace(self, at=f"{self.at}/{step}")
+    def step(self, step: str, openings: tuple[str, ...] = ()) -> "_Setting":
+        return replace(self, at=f"{self.at}/{step}", openings=openings)
 
 
 class _Writer:
@@ -128,7 +131,7 @@ class _Writer:
                 return self.typed(typed, setting.scope[name], setting)
             case Raw():
                 mark = setting.following.strip() or setting.following
-                return raw_text(typed.string, "", "", mark, self._wider(setting.at))
+                return raw_text(typed.string, "", "", (mark,), self._wider(setting.at))
             case Escaped(escapes):
                 return self._escaped(typed, escaped_character(escapes), setting)
             case Empty():
@@ -189,8 +192,9 @@ class _Writer:
             if len(shape.members) > 1 and self._book.options.key_order == "any":
                 self._note(at, "narrower", "keys stand in declared order")
             members: list[tuple[Node, bool]] = []
-            for member in shape.members:
-                inner = setting.step(f"properties/{member.key}")
+            for n, member in enumerate(shape.members):
+                later = openings(pairs, (m.key for m in shape.members[n + 1 :]))
+                inner = setting.step(f"properties/{member.key}", later)
                 value = self._written(member.goal, pairs.types, member.key, inner)
                 pair = sequence(Literal(pairs.open + member.key), value)
                 members.append((pair, member.is_required))
@@ -249,8 +253,10 @@ class _Writer:
         before, after = (t.replace(KEY_IN_LITERAL, key) for t in (written.before, written.after))
         setting = replace(setting, following=after or setting.following)
         if isinstance(written.encoding, Raw):
+            lead = after[: len(after) - len(after.lstrip())]
             mark = setting.following.strip() or setting.following
-            return raw_text(typed.string, before, after, mark, self._wider(setting.at))
+            marks = (mark, *(lead + opening for opening in setting.openings))
+            return raw_text(typed.string, before, after, marks, self._wider(setting.at))
         value = self.typed(typed, written.encoding, setting)
         return sequence(Literal(before), value, Literal(after))
 

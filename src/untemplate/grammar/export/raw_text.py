@@ -37,49 +37,56 @@ _MOST_COUNTED = 10_000
 """Most states of a counted raw text."""
 
 
-def raw_text(formula: Formula, before: str, after: str, mark: str, wider: Wider) -> Node:
+def raw_text(
+    formula: Formula, before: str, after: str, marks: tuple[str, ...], wider: Wider
+) -> Node:
     """A string that satisfies the formula between two literals.
 
     Args:
         formula: over atoms of strings.
         before: the literal before it.
         after: the literal after it.
-        mark: what the string never holds: the mark of `after`, or of what follows.
+        marks: what the string never holds: the mark of `after`, or of what follows, and what would
+            begin another pair.
         wider: is told what is left out.
     """
+    marks = tuple(m for m in marks if m)
     if formula is True:
         after = after.lstrip() or after
         way = (Exit(after, EMPTY),) if after else ()
-        text = Text((mark,) if mark else (), way, NEVER if after else EMPTY)
+        text = Text(marks, way, NEVER if after else EMPTY)
         return sequence(Literal(before.rstrip()), text)
-    options = (_of_case(c, mark, after, wider) for c in cases(formula, wider))
+    options = (_of_case(c, marks, after, wider) for c in cases(formula, wider))
     return sequence(Literal(before), choice(*options))
 
 
-def _of_case(case: Case, mark: str, after: str, wider: Wider) -> Node:
+def _of_case(case: Case, marks: tuple[str, ...], after: str, wider: Wider) -> Node:
     """A string of a case, and the literal after it."""
     end = Literal(after)
-    avoid = (mark,) if mark else ()
     if any(isinstance(a, Strings) for a in case):
-        kept = tuple(_without(a, mark) if isinstance(a, Strings) else a for a in case)
+        kept = tuple(_without(a, marks) if isinstance(a, Strings) else a for a in case)
         return sequence(string_text(kept, raw_character, wider), end)
     if all(isinstance(a, Length) for a in case):
         least = max((a.least for a in case if isinstance(a, Length)), default=0)
         bounds = [a.most for a in case if isinstance(a, Length) and a.most is not None]
         most = min(bounds, default=None)
-        if len(mark) * max(least, most or 0) <= _MOST_COUNTED:
-            return Text(avoid, (), end, least, most)
+        if sum(map(len, marks)) * max(least, most or 0) <= _MOST_COUNTED:
+            return Text(marks, (), end, least, most)
     missing: list[str] = []
     node = string_text(case, raw_character, missing.append)
-    if mark and not missing and any(not _may_hold(node, c) for c in mark):
+    if marks and not missing and not any(_may_hold_all(node, mark) for mark in marks):
         return Lexeme(sequence(node, end))
     wider("what is asked of raw text is left out")
-    return Text(avoid, (), end)
+    return Text(marks, (), end)
 
 
-def _without(atom: Strings, mark: str) -> Strings:
-    """The constants that don't hold the mark."""
-    return Strings(tuple(m for m in atom.members if not mark or mark not in m))
+def _without(atom: Strings, marks: tuple[str, ...]) -> Strings:
+    """The constants that hold none of the marks."""
+    return Strings(tuple(m for m in atom.members if not any(mark in m for mark in marks)))
+
+
+def _may_hold_all(node: Node, mark: str) -> bool:
+    return all(_may_hold(node, character) for character in mark)
 
 
 def _may_hold(node: Node, character: str) -> bool:
