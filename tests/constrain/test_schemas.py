@@ -7,10 +7,13 @@ import random
 import jsonschema_rs
 import pytest
 
-from constrain.judging import answer_by, call_by, takes_answer, takes_call
+from constrain.judging import answer_by, call_by, calls_in, takes_answer, takes_call
 from corpus import corpus_dir
+from untemplate.dialect import JsonText, Whole
 from untemplate.errors import VocabularyError
+from untemplate.grammar import build_grammar
 from untemplate.grammar.report import report_on
+from untemplate.message import Tool
 
 DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 KEYS = ["a", "b", "ab", "c"]
@@ -100,6 +103,24 @@ def judge(seed: int, *, values: int) -> int:
 
 def test_drawn_schemas_accept_what_is_valid():
     assert sum(judge(seed, values=12) for seed in range(60)) > 200
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"properties": {"a": {}}},
+        {"type": ["object", "null"]},
+        {"$ref": "#/$defs/any", "$defs": {"any": True}},
+    ],
+)
+def test_arguments_are_an_object_whatever_their_schema_says(schema):
+    call = call_by(schema)
+    assert takes_call(call, {})
+    for value in (None, 12, "", ",", []):
+        assert not takes_call(call, value)
+    grammar = build_grammar(calls_in(Whole(JsonText())), (Tool("f", "", schema),))
+    assert 'json-value "\\n' not in grammar.gbnf().text
 
 
 @pytest.mark.laws

@@ -54,6 +54,13 @@ def test_an_argument_is_declared_wherever_the_schema_says_so(schema):
     assert read(schema, {"v": "12"}) == ({"v": "12"}, ())
 
 
+def test_what_stands_beside_a_reference_counts_only_in_new_drafts():
+    schema = {"properties": {"v": {"type": "string", "$ref": "#/$defs/any"}}, "$defs": {"any": {}}}
+    assert read(schema, {"v": "12"}) == ({"v": "12"}, ())
+    old = {"$schema": "http://json-schema.org/draft-07/schema#", **schema}
+    assert read(old, {"v": "12"}) == ({"v": 12}, ("/v",))
+
+
 def test_an_empty_item_is_a_string_where_only_strings_are_declared():
     schema = {"properties": {"v": {"type": "array", "items": {"type": "string"}}}}
     assert read(schema, {"v": ["a", ""]}, "MiniMax-M3") == ({"v": ["a", ""]}, ())

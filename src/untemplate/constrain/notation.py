@@ -35,6 +35,7 @@ from untemplate.dialect import (
 from untemplate.dialect import Raw as RawText
 from untemplate.errors import LimitError
 from untemplate.grammar import GrammarOptions, nodes
+from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.envelope import CallShape
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import Strings, Typed
@@ -89,7 +90,8 @@ class NotationWriter:
         self, encoding: Encoding, following: str, unlike: Sequence[CallShape] = ()
     ) -> tuple[Step, ...]:
         """The value of the whole schema, but for what would be read as a call."""
-        typed = self.schemas.apart(unlike)
+        is_arguments = self.schemas.origin != ANSWER
+        typed = self.schemas.whole(is_arguments=is_arguments, apart=unlike)
         return self._value(typed, encoding, Place({}, following))
 
     def written(

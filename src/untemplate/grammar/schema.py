@@ -147,10 +147,15 @@ class Schemas:
         parts = [part(number) for number in range(len(ANYTHING.parts))]
         return all_of(Typed(*parts), self._everywhere)
 
-    def apart(self, shapes: Sequence[CallShape]) -> Typed:
-        """What the root says, without the objects that read as a call."""
+    def whole(self, *, is_arguments: bool, apart: Sequence[CallShape] = ()) -> Typed:
+        """What the root says of a whole value, without the objects that read as a call.
+
+        Arguments are an object, whether their schema says so or not.
+        """
         found = self.typed_goal(self.root)
-        for number, shape in enumerate(shapes):
+        if is_arguments:
+            found = all_of(found, replace(NOTHING, object=True))
+        for number, shape in enumerate(apart):
             typed, places = call_typed(shape, f"call {number}")
             self._typed.update(places)
             found = all_of(found, not_(typed))

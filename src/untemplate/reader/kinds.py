@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import cast
 
 from untemplate.dialect import JsonType, json_type
+from untemplate.grammar.schema_check import Draft, draft_of
 from untemplate.grammar.validation import validator_of, validator_within
 from untemplate.message import JSON, pointer_key
 from untemplate.reader.escapes import json_escaped
@@ -127,6 +128,8 @@ class _Search:
         reference = schema.get("$ref")
         if isinstance(reference, str) and reference.startswith("#"):
             yield from self._parts(_at(self.root, reference.removeprefix("#")), depth + 1)
+            if _stands_alone(self.root):
+                return
         yield from self.inner(schema)
         for branch in _branches(schema, "allOf"):
             yield from self._parts(branch, depth + 1)
@@ -156,6 +159,11 @@ def declared_keys(schema: JSON, root: JSON) -> tuple[str, ...]:
     return tuple(properties) if isinstance(properties, dict) else ()
 
 
+def _stands_alone(root: JSON) -> bool:
+    """Whether nothing counts that stands beside `$ref`, as in old drafts."""
+    return draft_of(root) < Draft.V2019
+
+
 def types_of(schema: JSON, root: JSON) -> Kinds:
     """Types that a value of the schema may have, as far as it names them."""
     found = _types(schema, root, {})
@@ -183,6 +191,8 @@ def _type_sets(
     reference, named = schema.get("$ref"), schema.get("type")
     if isinstance(reference, str) and reference.startswith("#"):
         yield _types(_at(root, reference.removeprefix("#")), root, known, depth)
+        if _stands_alone(root):
+            return
     if isinstance(named, (str, list)):
         wanted = [named] if isinstance(named, str) else list(named)
         wanted += ["integer"] * ("number" in wanted) + ["null"] * (schema.get("nullable") is True)

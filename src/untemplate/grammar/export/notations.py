@@ -81,7 +81,7 @@ class ValueWriter:
         if node.unlike:
             message = "an object may be written that reads as a call of a tool"
             self.book.notes.add(ANSWER, "#", "wider", message)
-        typed = schemas.typed(schemas.root)
+        typed = schemas.whole(is_arguments=not is_answer)
         return _Writer(self, schemas).typed(typed, node.encoding, _Setting({}, closer, "#"))
 
     def notation(self, style: JsonText | Python) -> Literals:
