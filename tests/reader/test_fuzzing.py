@@ -116,6 +116,7 @@ FOUND = [
     ),
     ("deepseek", 0, '<｜tool▁call▁begin｜>f<｜tool▁sep｜> "'.encode(), "stop"),
     ("MiniMax-M1", 0, b'{"name":"f","arguments":{}}}\n', "stop"),
+    ("hermes", 0, b'<tool_call>{"name": "f", "arguments": {"any": [\'ab\', 1]}}', "length"),
     ("muse-glimmer", 0, b"to=f<|message|><atem:im", "length"),
 ]
 """What fuzzing found, made as short as it goes: family, prompt, input, reason."""

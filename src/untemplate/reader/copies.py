@@ -1,6 +1,6 @@
 """Copies of what is being read: snapshots are made of them, so they have to be quick."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["copied"]
 
@@ -9,8 +9,11 @@ T = TypeVar("T")
 
 def copied(of: T) -> T:
     """A copy that shares all fields; `copy.copy` goes ways that take four times as long."""
-    kind = type(of)
-    other = object.__new__(kind)
-    for name in getattr(kind, "__slots__", None) or vars(of):
-        setattr(other, name, getattr(of, name))
+    kind: Any = type(of)
+    other: T = object.__new__(kind)
+    if hasattr(of, "__dict__"):
+        vars(other).update(vars(of))
+    for base in kind.__mro__[:-1]:
+        for name in getattr(base, "__slots__", ()):
+            setattr(other, name, getattr(of, name))
     return other

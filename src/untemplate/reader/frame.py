@@ -12,7 +12,7 @@ a frame is a snapshot of it.
 
 from typing import Protocol
 
-from untemplate.reader.plain import Plain
+from untemplate.reader.plain import Plain, Skim
 from untemplate.reader.sink import Note, Sink
 from untemplate.reader.utf8 import Data
 
@@ -63,6 +63,11 @@ class Frame(Protocol):
     @property
     def plain(self) -> Plain | None:
         """What may be told without `read`; None where a piece may be anything else."""
+        ...
+
+    @property
+    def skim(self) -> Skim | None:
+        """Reads structure that is plain, without `read`; None where there is none."""
         ...
 
     def settle(self, data: Data, at: int, sink: Sink) -> None:

@@ -49,7 +49,7 @@ from untemplate.reader.kinds import (
     property_of,
     types_of,
 )
-from untemplate.reader.plain import Plain
+from untemplate.reader.plain import Plain, Skim
 from untemplate.reader.sink import Muted, Note, Sink
 from untemplate.reader.text_value import TextPlan, TextValue
 from untemplate.reader.utf8 import Data, past_space
@@ -168,6 +168,10 @@ class GroupFrame:
     @property
     def plain(self) -> Plain | None:
         return self._child.plain if self._child and not self._is_muted else None
+
+    @property
+    def skim(self) -> Skim | None:
+        return self._child.skim if self._child and not self._is_muted else None
 
     def settle(self, data: Data, at: int, sink: Sink) -> None:
         """The data ends while a closer is undecided: tell the reading as it stands."""

@@ -18,11 +18,27 @@ import json
 import re
 from typing import cast
 
-from untemplate.message import DiagnosticCode, pointer_token
-from untemplate.reader.chain import Chain, joined
+from untemplate.message import DiagnosticCode
+from untemplate.reader.chain import joined
 from untemplate.reader.escapes import escape, json_escaped
-from untemplate.reader.follow import MORE, NO, YES, Follow
+from untemplate.reader.follow import MORE, NO, YES
 from untemplate.reader.json_open import Open
+from untemplate.reader.json_state import (
+    AFTER,
+    COLON,
+    DONE,
+    FIRST_ITEM,
+    FIRST_KEY,
+    KEY,
+    KEY_STRING,
+    KEY_WORD,
+    MOST_DEPTH,
+    NUMBER,
+    STRING,
+    VALUE,
+    WORD,
+    JsonState,
+)
 from untemplate.reader.json_words import (
     KEY_BEGINS,
     LETTERS,
@@ -40,134 +56,23 @@ from untemplate.reader.utf8 import SPACE, Data, decoded, past_space, whole_chara
 
 __all__ = ["MOST_DEPTH", "JsonFrame"]
 
-MOST_DEPTH = 400
-"""Deepest nesting that is read; deeper values can't be handed to validators safely."""
-
-_VALUE, _FIRST_ITEM, _FIRST_KEY, _KEY, _COLON, _AFTER = range(6)
-_STRING, _KEY_STRING, _NUMBER, _WORD, _KEY_WORD, _DONE = range(6, 12)
-
 _RUN = {
     0x22: re.compile(rb'(?:[^"\\\x00-\x1f]++|' + ESCAPE + rb")++"),
     0x27: re.compile(rb"[^'\"\\\x00-\x1f]++"),
 }
 _PLAIN = {quote: quoted_plain(quote) for quote in _RUN}
-_TOKEN = {_NUMBER: TOKENS["number"], _WORD: TOKENS["word"], _KEY_WORD: TOKENS["key"]}
+_TOKEN = {NUMBER: TOKENS["number"], WORD: TOKENS["word"], KEY_WORD: TOKENS["key"]}
 _CLOSES = {0x7B: "}", 0x5B: "]", 0x28: ")"}
 
 
-class JsonFrame:
-    """The state of one value that is being read."""
+class JsonFrame(JsonState):
+    """Reads one value."""
 
-    __slots__ = (
-        "_end",
-        "_follow",
-        "_held",
-        "_key",
-        "_members",
-        "_muted",
-        "_muted_text",
-        "_noted",
-        "_out",
-        "_python",
-        "_quote",
-        "_stack",
-        "_state",
-        "_token",
-        "bad",
-        "cursor",
-        "is_ambiguous",
-        "is_done",
-        "is_undecided",
-    )
-
-    def __init__(
-        self,
-        *,
-        members: bool = False,
-        python: bool = False,
-        head: str = "",
-        follow: Follow | None = None,
-    ) -> None:
-        self._members = members
-        """Whether the members of the outermost object are arguments, to be told when complete."""
-        self._python = python
-        self._follow = follow
-        """What has to stand behind the quote that ends a string, if the value is one."""
-        self.is_undecided = False
-        self._state = _VALUE
-        self._stack: list[Open] = []
-        self._held: Chain[str] = (None, head) if head else None
-        """Comma, key, colon and space before a value that has not begun."""
-        self._token = b""
-        """Number or word so far."""
-        self._key: Chain[str] = None
-        self._quote = 0x22
-        self._noted: tuple[str, ...] = ()
-        """Slips of this string that have been told."""
-        self._muted = -1
-        """Depth at which the value of a repeated key is kept out, or -1."""
-        self._muted_text: Chain[str] = None
-        self.cursor: object = None
-        self.is_done = False
-        self.is_ambiguous = False
-        self.bad: Note | None = None
-        # Only used while `read` runs: what is to be told next, and where its bytes end.
-        self._out: list[str] = []
-        self._end = 0
-
-    def clone(self) -> "JsonFrame":
-        """An independent copy; O(depth)."""
-        other = JsonFrame(members=self._members, python=self._python, follow=self._follow)
-        other.is_undecided, other.is_ambiguous = self.is_undecided, self.is_ambiguous
-        other._state, other._quote, other._token = self._state, self._quote, self._token
-        other._stack = [o.clone() for o in self._stack]
-        other._held, other._key, other._noted = self._held, self._key, self._noted
-        other._muted, other._muted_text = self._muted, self._muted_text
-        other.cursor = self.cursor
-        other.is_done, other.bad = self.is_done, self.bad
-        return other
-
-    # ------------------------------------------------------------------------------------ state
-
-    @property
-    def has_begun(self) -> bool:
-        return self._state != _VALUE or bool(self._stack)
-
-    @property
-    def is_object(self) -> bool:
-        """Whether the outermost value is an object, as far as is known."""
-        return bool(self._stack) and self._stack[0].is_object
-
-    @property
-    def is_in_string(self) -> bool:
-        """Whether a string or a key in quotes is open."""
-        return self._state in (_STRING, _KEY_STRING)
-
-    @property
-    def closing(self) -> str:
-        """What makes the told text valid JSON; empty before a value has begun."""
-        depth = len(self._stack) if self._muted < 0 else self._muted
-        quote = '"' if self._state == _STRING and self._muted < 0 else ""
-        brackets = ("}" if o.is_object else "]" for o in reversed(self._stack[:depth]))
-        return quote + "".join(brackets)
-
-    @property
-    def pointer(self) -> str:
-        """JSON pointer of the innermost value that has begun but is not complete."""
-        opened = self._stack
-        if self._muted >= 0:
-            opened = opened[: self._muted - 1]
-        elif self._state in (_FIRST_ITEM, _FIRST_KEY, _KEY, _KEY_STRING, _KEY_WORD, _AFTER) or (
-            self._state == _VALUE and opened and not opened[-1].is_object
-        ):
-            opened = opened[:-1]
-        tokens = (o.key if o.is_object else str(o.items) for o in opened)
-        return "".join("/" + pointer_token(t) for t in tokens)
-
-    @property
-    def pending(self) -> int:
-        """Bytes before the position that may yet turn out to be no number or word."""
-        return len(self._token)
+    __slots__ = ()
+    bad: Note | None
+    cursor: object
+    is_ambiguous: bool
+    is_undecided: bool
 
     def settle(self, data: Data, at: int, sink: Sink) -> None:
         """Nothing waits for what follows a closer."""
@@ -175,7 +80,7 @@ class JsonFrame:
     @property
     def plain(self) -> Plain | None:
         """Tests for pieces of data that are text of the open string and nothing else."""
-        if self._state == _STRING and self._muted < 0 and self.bad is None:
+        if self._state == STRING and self._muted < 0 and self.bad is None:
             return _PLAIN[self._quote]
         return None
 
@@ -190,12 +95,12 @@ class JsonFrame:
         size = len(data)
         while at < size and not self.is_done and self.bad is None:
             state = self._state
-            if state in (_STRING, _KEY_STRING):
+            if state in (STRING, KEY_STRING):
                 new = self._read_string(data, at, sink, final=final)
                 if new == at:
                     break
                 at = new
-            elif state in (_NUMBER, _WORD, _KEY_WORD):
+            elif state in (NUMBER, WORD, KEY_WORD):
                 at = self._read_token(data, at, sink)
             else:
                 byte = data[at]
@@ -212,7 +117,7 @@ class JsonFrame:
 
     def end(self, at: int, sink: Sink) -> None:
         """The value ends before `at`, as what stands there shows: a number is complete."""
-        if self._state in (_NUMBER, _WORD) and not self._stack:
+        if self._state in (NUMBER, WORD) and not self._stack:
             self._end_token(at, sink)
             self._tell(sink)
 
@@ -220,26 +125,26 @@ class JsonFrame:
 
     def _read_structure(self, byte: int, at: int, sink: Sink) -> int:
         state = self._state
-        if state in (_VALUE, _FIRST_ITEM):
+        if state in (VALUE, FIRST_ITEM):
             return self._begin_value(byte, at, sink)
-        if state in (_FIRST_KEY, _KEY):
+        if state in (FIRST_KEY, KEY):
             if byte in b"\"'":
-                self._begin_string(byte, _KEY_STRING, at, sink)
+                self._begin_string(byte, KEY_STRING, at, sink)
             elif byte == 0x7D:
-                return self._close("}", at, sink, trailing=state == _KEY)
+                return self._close("}", at, sink, trailing=state == KEY)
             elif byte in KEY_BEGINS:
-                self._state = _KEY_WORD
+                self._state = KEY_WORD
                 return at
             else:
                 return self._fail(at, f"a key was expected, not {chr(byte)!r}")
-        elif state == _COLON:
+        elif state == COLON:
             if byte != 0x3A:
                 return self._fail(at, f"a colon was expected, not {chr(byte)!r}")
             self._hold(":")
-            self._state = _VALUE
+            self._state = VALUE
         elif byte == 0x2C:
             self._hold(",")
-            self._state = _KEY if self._stack[-1].is_object else _VALUE
+            self._state = KEY if self._stack[-1].is_object else VALUE
         elif byte in b"}])":
             return self._close(chr(byte), at, sink, trailing=False)
         else:
@@ -249,10 +154,10 @@ class JsonFrame:
     def _begin_value(self, byte: int, at: int, sink: Sink) -> int:
         if byte in b"\"'":
             self._begin(at, sink)
-            self._begin_string(byte, _STRING, at, sink)
+            self._begin_string(byte, STRING, at, sink)
             self._put('"', at + 1)
         elif byte in b"-0123456789":
-            self._state = _NUMBER
+            self._state = NUMBER
             return at
         elif byte in b"{[" or (byte == 0x28 and self._python):
             if len(self._stack) >= MOST_DEPTH:
@@ -260,11 +165,11 @@ class JsonFrame:
             self._begin(at, sink)
             self._put("{" if byte == 0x7B else "[", at + 1)
             self._stack.append(Open(_CLOSES[byte]))
-            self._state = _FIRST_KEY if byte == 0x7B else _FIRST_ITEM
+            self._state = FIRST_KEY if byte == 0x7B else FIRST_ITEM
         elif byte in b"])" and self._stack and not self._stack[-1].is_object:
-            return self._close(chr(byte), at, sink, trailing=self._state == _VALUE)
+            return self._close(chr(byte), at, sink, trailing=self._state == VALUE)
         elif byte in LETTERS:
-            self._state = _WORD
+            self._state = WORD
             return at
         else:
             return self._fail(at, f"a value was expected, not {chr(byte)!r}")
@@ -298,7 +203,7 @@ class JsonFrame:
 
     def _end_value(self, at: int, sink: Sink) -> None:
         depth = len(self._stack)
-        self._state = _AFTER if depth else _DONE
+        self._state = AFTER if depth else DONE
         if self._muted == depth:
             text = joined(self._muted_text)
             self._muted, self._muted_text = -1, None
@@ -317,7 +222,7 @@ class JsonFrame:
     # ----------------------------------------------------------------------- numbers and words
 
     def _read_token(self, data: Data, at: int, sink: Sink) -> int:
-        if self._state == _WORD:
+        if self._state == WORD:
             word = whole_word(self._token + bytes(data[at : at + MOST_WORD]))
             if word:  # nothing that follows can make it another value
                 at += len(word) - len(self._token)
@@ -339,17 +244,17 @@ class JsonFrame:
         token = self._token
         text = token.decode()
         start = at - len(token)
-        if self._state == _KEY_WORD:
+        if self._state == KEY_WORD:
             self._note(sink, "unquoted_key", f"the key {text} has no quotes", start, at)
             self._token = b""
             self._end_key(text, json_escaped(text), at, sink)
             return
-        if self._state == _NUMBER:
+        if self._state == NUMBER:
             written = text if is_number(token) else None
         else:
             written = word_in_json(token)
         if written is None:
-            kind = "number" if self._state == _NUMBER else "value"
+            kind = "number" if self._state == NUMBER else "value"
             self.bad = Note("bad_json", f"{text!r} is no {kind}")
             return
         if is_python(token) and not self._python:
@@ -401,7 +306,7 @@ class JsonFrame:
 
     def _ends_string(self, data: Data, at: int, *, final: bool) -> int:
         """Whether the quote in front of `at` ends the string."""
-        if self._follow is None or self._stack or self._state != _STRING:
+        if self._follow is None or self._stack or self._state != STRING:
             return YES
         return self._follow.test(data, at, final=final)
 
@@ -425,13 +330,13 @@ class JsonFrame:
         self._put_string(text, end)
 
     def _put_string(self, text: str, end: int) -> None:
-        if self._state == _STRING:
+        if self._state == STRING:
             self._put(text, end)
         else:
             self._key = (self._key, text)
 
     def _end_string(self, at: int, sink: Sink) -> None:
-        if self._state == _STRING:
+        if self._state == STRING:
             self._put('"', at)
             self._end_value(at, sink)
             return
@@ -440,7 +345,7 @@ class JsonFrame:
 
     def _end_key(self, key: str, written: str, at: int, sink: Sink) -> None:
         top = self._stack[-1]
-        self._state = _COLON
+        self._state = COLON
         if self._muted < 0 and not top.keys.add(key):
             self._tell(sink)
             self._muted = len(self._stack)

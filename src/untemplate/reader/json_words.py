@@ -11,7 +11,9 @@ __all__ = [
     "LETTERS",
     "MOST_TOKEN",
     "MOST_WORD",
+    "PYTHON_WORDS",
     "TOKENS",
+    "WORDS",
     "is_number",
     "is_python",
     "whole_word",
@@ -33,9 +35,9 @@ TOKENS = {
 """What may belong to a number, to a word, and to a key without quotes."""
 
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
-_WORDS = {b"true": "true", b"false": "false", b"null": "null"}
-_PYTHON_WORDS = {b"True": "true", b"False": "false", b"None": "null"}
-_WORD = re.compile(b"|".join((*_WORDS, *_PYTHON_WORDS)))
+WORDS = {b"true": "true", b"false": "false", b"null": "null"}
+PYTHON_WORDS = {b"True": "true", b"False": "false", b"None": "null"}
+_WORD = re.compile(b"|".join((*WORDS, *PYTHON_WORDS)))
 
 
 def is_number(token: bytes) -> bool:
@@ -51,9 +53,9 @@ def whole_word(text: bytes) -> bytes:
 
 def word_in_json(token: bytes) -> str | None:
     """What the word is in JSON; None if it is no value."""
-    return _WORDS.get(token) or _PYTHON_WORDS.get(token)
+    return WORDS.get(token) or PYTHON_WORDS.get(token)
 
 
 def is_python(token: bytes) -> bool:
     """Whether it is a word of Python's."""
-    return token in _PYTHON_WORDS
+    return token in PYTHON_WORDS

@@ -50,16 +50,22 @@ class _Pieces(Generic[T]):
 class LiveCall:
     """One call, as far as it was received. It may be looked at until the reader is restored."""
 
-    __slots__ = ("_ended", "_frame_of", "_index", "_look", "_pieces")
+    __slots__ = ("_catch_up", "_ended", "_frame_of", "_index", "_look", "_pieces")
 
     def __init__(
-        self, index: int, frame_of: Callable[[int], CallFrame | None], look: Callable[[], None]
+        self,
+        index: int,
+        frame_of: Callable[[int], CallFrame | None],
+        look: Callable[[], None],
+        catch_up: Callable[[], None],
     ) -> None:
         self._index = index
         self._frame_of = frame_of
         """Gives what reads the call of an index, if it is open."""
         self._look = look
         """Tells the calls that have ended."""
+        self._catch_up = catch_up
+        """Reads what waits for more, as far as it goes."""
         self._ended: ToolCall | None = None
         self._pieces: _Pieces[str] = _Pieces()
 
@@ -121,6 +127,7 @@ class LiveCall:
     @property
     def open_pointer(self) -> str:
         """JSON pointer of the value that is being written, or nothing."""
+        self._catch_up()
         found = self._open()
         arguments = found[0].arguments if found else None
         return arguments.pointer if arguments else ""
@@ -135,10 +142,11 @@ class LiveCall:
 class LiveTurn:
     """The turn, as far as it was received. `Reader.live` gives it."""
 
-    __slots__ = ("_calls", "_ended", "_source", "_texts")
+    __slots__ = ("_calls", "_catch_up", "_ended", "_source", "_texts")
 
-    def __init__(self, source: Callable[[], Machine]) -> None:
+    def __init__(self, source: Callable[[], Machine], catch_up: Callable[[], None]) -> None:
         self._source = source
+        self._catch_up = catch_up
         self._ended: Chain[ToolCall] = None
         """Calls that had ended at the last look."""
         self._calls: list[LiveCall] = []
@@ -187,7 +195,8 @@ class LiveTurn:
             calls.clear()  # the reader went back to a snapshot
             new = listed(record.calls)
         numbers = range(len(calls), record.calls_begun)
-        calls += [LiveCall(n, self._frame_of, self._look) for n in numbers]
+        of = (self._frame_of, self._look, self._catch_up)
+        calls += [LiveCall(n, *of) for n in numbers]
         for call in new:
             calls[call.index].end(call)
         self._ended = record.calls

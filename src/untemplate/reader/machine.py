@@ -23,7 +23,7 @@ from untemplate.reader.events import Event
 from untemplate.reader.follow import MORE, YES
 from untemplate.reader.match import Found, Match
 from untemplate.reader.open_calls import OpenCalls
-from untemplate.reader.plain import Plain
+from untemplate.reader.plain import Plain, Skim
 from untemplate.reader.plan import AfterPlan, Plans, TextPlan
 from untemplate.reader.sink import Note
 from untemplate.reader.strays import find_stray
@@ -114,6 +114,14 @@ class Machine:
             return self._text.plain
         return None
 
+    @property
+    def skim(self) -> Skim | None:
+        """Reads structure of the open arguments that is plain."""
+        if self.at != self.tape.told or self.place != "call" or self._call is None:
+            return None
+        frame = self._call.open_arguments
+        return frame.skim if frame is not None else None
+
     def open_call(self, index: int) -> CallFrame | None:
         """The call of this index, if it has not ended."""
         call = self._call
@@ -161,6 +169,13 @@ class Machine:
         if frame.watches_lines:
             frame.note_line(data)
         return tape.plain_text(frame.kind, text, (start, end))
+
+    def tell_skimmed(self, size: int, text: str) -> Event:
+        """Tells so many bytes that were skimmed, as this text of the arguments."""
+        tape = self.tape
+        start = tape.told
+        self.at = tape.base = tape.told = end = start + size
+        return tape.plain_arguments(text, (start, end))
 
     def _advance(self, data: Data, at: int, why: Why) -> int:
         final = bool(why)

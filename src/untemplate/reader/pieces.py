@@ -133,6 +133,10 @@ class PieceFrame:
         """None: any piece of data may hold a closer."""
         return None
 
+    @property
+    def skim(self) -> None:
+        """None, for the same reason."""
+
     def settle(self, data: Data, at: int, sink: Sink) -> None:
         """Nothing to tell: the argument is cut either way."""
 

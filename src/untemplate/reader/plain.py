@@ -18,9 +18,21 @@ from functools import lru_cache
 
 from untemplate.reader.utf8 import UTF8, UTF8_BEGUN, Data
 
-__all__ = ["ESCAPE", "Plain", "quoted_plain", "text_plain", "twice_quoted_plain"]
+__all__ = [
+    "ESCAPE",
+    "Plain",
+    "Skim",
+    "quoted_plain",
+    "string_items",
+    "text_plain",
+    "twice_quoted_plain",
+    "with_escaped_quotes",
+]
 
 Matcher = Callable[[Data], re.Match[bytes] | None]
+Skim = Callable[[Data], tuple[int, str, bool]]
+"""Reads plain structure: gives where it ends, its text, and whether what is behind it waits for
+more. If it does not, that is for `Frame.read`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,16 +61,21 @@ _PAIR = rb"%s\\u[dD][c-fC-F]%s{2}" % (_HIGH, _HEX)
 _ESCAPE_BEGUN = rb"(?:%s)?+\\(?:u%s{0,3})?+|%s" % (_HIGH, _HEX, _HIGH)
 
 
+def string_items(quote: int) -> tuple[bytes, bytes]:
+    """Expressions for the text of a string in these quotes, and for what may wait behind it."""
+    usual = re.escape(bytes(b for b in range(0x20, 0x7F) if b not in (quote, 0x5C)))
+    items = rb"[%s]++|%s|%s|%s" % (usual, ESCAPE, _PAIR, UTF8)
+    return items, rb"(?:%s|%s)?+" % (_ESCAPE_BEGUN, UTF8_BEGUN)
+
+
 @lru_cache(maxsize=4)
 def quoted_plain(quote: int) -> Plain:
     """The text of a string in these quotes, with JSON's escapes."""
-    usual = re.escape(bytes(b for b in range(0x20, 0x7F) if b not in (quote, 0x5C)))
-    items = rb"[%s]++|%s|%s|%s" % (usual, ESCAPE, _PAIR, UTF8)
-    waiting = rb"(?:%s|%s)?+" % (_ESCAPE_BEGUN, UTF8_BEGUN)
-    return _plain(items, waiting, None if quote == 0x22 else _with_escaped_quotes)
+    return _plain(*string_items(quote), None if quote == 0x22 else with_escaped_quotes)
 
 
-def _with_escaped_quotes(text: str) -> str:
+def with_escaped_quotes(text: str) -> str:
+    """Text of a string in single quotes, as it stands in double ones."""
     return _QUOTE.sub(_escaped_quote, text) if '"' in text else text
 
 

@@ -119,6 +119,10 @@ class QuotedFrame:
         return False
 
     @property
+    def skim(self) -> None:
+        """There is no structure to skim."""
+
+    @property
     def plain(self) -> Plain | None:
         in_string = self.bad is None and not self._left and self._inner.plain is quoted_plain(0x22)
         return twice_quoted_plain() if in_string else None

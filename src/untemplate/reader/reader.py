@@ -24,14 +24,15 @@ from untemplate.message import JSON, End, FinishReason, Message
 from untemplate.reader.events import ArgumentEnd, Event
 from untemplate.reader.live import LiveTurn
 from untemplate.reader.machine import Machine
+from untemplate.reader.plain import Skim
 from untemplate.reader.plan import Answers, Plans, plan_of
 from untemplate.reader.specials import Specials
 from untemplate.reader.tape import Tape
+from untemplate.reader.utf8 import Data
 from untemplate.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from untemplate.reader.plain import Plain
-    from untemplate.reader.utf8 import Data
 
 __all__ = ["OnArgument", "Reader", "Snapshot"]
 
@@ -81,11 +82,13 @@ class Reader:
         """What was read or seen, but not told."""
         self._plain: Plain | None = None
         """Set while what is left is of an open string or text."""
+        self._skim: Skim | None = None
+        """Set while what is left is of plain structure."""
         self._gather_at = _GATHERED_BYTES
         self._was_tokens = False
         self._end: End = "open"
         self._is_finished = False
-        self.live = LiveTurn(lambda: self._machine)
+        self.live = LiveTurn(lambda: self._machine, self._catch_up)
         """A read-only view that grows in place."""
 
     # ------------------------------------------------------------------------------------- verbs
@@ -100,17 +103,37 @@ class Reader:
         if machine.tape.told >= self._gather_at:
             self._gather_at = machine.tape.told + _GATHERED_BYTES
             record.gather()
-        left, plain = self._left, self._plain
+        left = self._left
+        if self._skim is not None:
+            return self._feed_skimmed(self._skim, left + data if left else data)
+        plain = self._plain
         if plain is not None:
             if not left and plain.whole(data):
                 return [machine.tell_plain(data, plain.told)]
             if found := plain.cut(left + data):
                 told, self._left = found[1], found.string[found.end(1) :]
                 return [machine.tell_plain(told, plain.told)] if told else []
-        waiting: Data = data
         if left:
             waiting = left if isinstance(left, bytearray) else bytearray(left)
             waiting += data
+            self._run(waiting)
+        else:
+            self._run(data)
+        return self._taken()
+
+    def _feed_skimmed(self, skim: Skim, waiting: Data) -> list[Event]:
+        """Reads structure the quick way, and what is behind it the usual one."""
+        end, text, waits = skim(waiting)
+        events: list[Event] = [self._machine.tell_skimmed(end, text)] if end else []
+        if waits:
+            self._left = waiting[end:]
+            return events
+        self._run(waiting[end:])
+        return events + self._taken()
+
+    def _run(self, waiting: Data) -> None:
+        """Reads on, and finds out how the next piece may be read."""
+        machine = self._machine
         used = machine.run(waiting)
         if used == len(waiting):
             self._left = b""
@@ -119,8 +142,8 @@ class Reader:
             self._left = waiting
         else:
             self._left = waiting[used:]
-        self._plain = machine.plain
-        return self._taken()
+        self._skim = machine.skim
+        self._plain = machine.plain if self._skim is None else None
 
     def feed_tokens(self, ids: Iterable[int]) -> list[Event]:
         """Read on by token ids; needs the vocabulary. O(bytes) amortised.
@@ -150,7 +173,7 @@ class Reader:
         """
         if not self._is_finished:
             self._is_finished = True
-            self._plain = None
+            self._plain = self._skim = None
             machine = self._machine
             machine.tape.knows_tokens = self._was_tokens
             self._end = machine.finish(self._left, "end" if reason in _ENDED else "cut")
@@ -177,10 +200,15 @@ class Reader:
         self._machine = snapshot.machine.clone()
         self._left = snapshot.left
         self._end, self._is_finished = snapshot.end, snapshot.is_finished
-        self._plain = None
+        self._plain = self._skim = None
         self._gather_at = 0
 
     # ----------------------------------------------------------------------------------- inside
+
+    def _catch_up(self) -> None:
+        """What waits for the rest of its step is read as far as it goes; nothing is told by it."""
+        if self._skim is not None and self._left:
+            self._run(self._left)
 
     def _choice_is_unmet(self, reason: FinishReason) -> bool:
         required = self.grammar.choice.mode == "required"

@@ -132,6 +132,10 @@ class TextValue:
         return ""
 
     @property
+    def skim(self) -> None:
+        """There is no structure to skim."""
+
+    @property
     def plain(self) -> Plain | None:
         if not self._is_raw or self._state != _TEXT:
             return None
