@@ -118,6 +118,7 @@ FOUND = [
     ("MiniMax-M1", 0, b'{"name":"f","arguments":{}}}\n', "stop"),
     ("hermes", 0, b'<tool_call>{"name": "f", "arguments": {"any": [\'ab\', 1]}}', "length"),
     ("muse-glimmer", 0, b"to=f<|message|><atem:im", "length"),
+    ("made for test by id", 0, b'<call id="a" name="f">\n"\\n\\\\c"\n</ca', "length"),
 ]
 """What fuzzing found, made as short as it goes: family, prompt, input, reason."""
 

@@ -95,18 +95,27 @@ def test_a_call_pauses_and_resumes_and_each_event_says_whose_it_is(dialect):
     ]
 
 
+def read_twice(dialect, pieces):
+    """The message, read whole and byte by byte: what most of these tests need."""
+    data = write_turn(dialect, pieces).encode()
+    whole = feed(grammar_of(dialect), [data])
+    assert feed(grammar_of(dialect), [data[at : at + 1] for at in range(len(data))]) == whole
+    return whole[0]
+
+
 @EACH
-@pytest.mark.parametrize("at", range(len(DOCUMENT)))
-def test_a_document_may_be_cut_anywhere(dialect, at):
-    pieces = [(0, "f", DOCUMENT[:at]), (1, "ping", "{}"), (0, "f", DOCUMENT[at:])]
-    message, _ = read_all(grammar_of(dialect), write_turn(dialect, pieces), seed=at)
-    first, second = message.tool_calls
-    assert (first.arguments, first.state, first.closing) == (DOCUMENT, "complete", "")
-    assert set(first.arguments_state.values()) == {"complete"}
-    assert first.ambiguous == ()
-    assert (second.name, second.arguments, second.state) == ("ping", "{}", "complete")
-    assert (codes(message), message.end, message.finish_reason) == ([], "complete", "tool_calls")
-    assert [b.call for b in message.blocks] == [0, 1]
+def test_a_document_may_be_cut_anywhere(dialect):
+    for at in range(len(DOCUMENT)):
+        pieces = [(0, "f", DOCUMENT[:at]), (1, "ping", "{}"), (0, "f", DOCUMENT[at:])]
+        message = read_twice(dialect, pieces)
+        first, second = message.tool_calls
+        assert (first.arguments, first.state, first.closing) == (DOCUMENT, "complete", "")
+        assert set(first.arguments_state.values()) == {"complete"}
+        assert first.ambiguous == ()
+        assert (second.name, second.arguments, second.state) == ("ping", "{}", "complete")
+        assert (message.end, message.finish_reason) == ("complete", "tool_calls")
+        assert codes(message) == []
+        assert [b.call for b in message.blocks] == [0, 1]
 
 
 @EACH
@@ -124,21 +133,21 @@ def test_a_document_may_be_cut_inside_its_characters(dialect):
 
 @EACH
 def test_many_calls_in_turns_with_each_byte_a_piece(dialect):
-    documents = [json.dumps({"a": f"value {n}", "n": n * 1000}) for n in range(5)]
+    documents = [json.dumps({"a": f"value {n}", "n": n * 100}) for n in range(3)]
     turns = [
         (n, "f", d[at : at + 1])
         for at in range(max(map(len, documents)))
         for n, d in enumerate(documents)
         if at < len(d)
     ]
-    message, _ = read_all(grammar_of(dialect), write_turn(dialect, turns))
+    message = read_twice(dialect, turns)
     assert [c.arguments for c in message.tool_calls] == documents
     assert {c.state for c in message.tool_calls} == {"complete"}
     assert codes(message) == []
 
 
 @EACH
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(8))
 def test_law_02_03_05_07_08_calls_in_any_turns(dialect, seed):
     rng = random.Random(seed)
     output = draw(dialect, rng, calls=3)
@@ -280,7 +289,7 @@ def test_arguments_as_a_json_string_may_come_in_pieces_too(dialect):
     written = json.dumps(DOCUMENT)
     for at in range(1, len(written), 3):
         pieces = [(0, "f", written[:at]), (1, "ping", "{}"), (0, "f", written[at:])]
-        message, _ = read_all(grammar_of(dialect), write_turn(dialect, pieces))
+        message = read_twice(dialect, pieces)
         first, _ = message.tool_calls
         assert (json.loads(first.arguments), first.state) == (VALUES, "complete")
         assert codes(message) == ["quoted_arguments"]
@@ -378,7 +387,7 @@ def steps_of(dialect, data, *, looks):
 @EACH
 def test_law_06_twice_the_turns_take_at_most_twice_the_steps(dialect, looks):
     steps_of(dialect, turns(dialect, 2, 2), looks=looks)
-    for small, large in (((2, 20), (2, 40)), ((20, 2), (40, 2))):
+    for small, large in (((2, 10), (2, 20)), ((10, 2), (20, 2))):
         one, two = (turns(dialect, *size) for size in (small, large))
         ratio = len(two) / len(one)
         cost = steps_of(dialect, one, looks=looks)
@@ -397,10 +406,9 @@ def test_law_08_a_snapshot_costs_what_is_open(dialect):
     few = opened(dialect, 10)
     cost = steps(few.snapshot)
     assert steps(opened(dialect, 10, 10_000).snapshot) <= cost
-    many = opened(dialect, 200)
-    assert steps(many.snapshot) <= 2 * 20 * cost
+    assert steps(opened(dialect, 100).snapshot) <= 2 * 10 * cost
     ended = Reader(grammar_of(dialect))
-    ended.feed(write_turn(dialect, [(n, "f", '{"a": "x"}') for n in range(300)]).encode())
+    ended.feed(write_turn(dialect, [(n, "f", '{"a": "x"}') for n in range(100)]).encode())
     assert steps(ended.snapshot) <= cost
 
 

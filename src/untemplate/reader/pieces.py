@@ -182,7 +182,10 @@ class PieceFrame:
         return self._plan.follow.test(data, end, final=final)
 
     def _pass(self, data: Data, at: int, end: int, sink: Sink) -> int:
-        """Gives data[at:end] to the inner frame; the position behind what belongs to the piece."""
+        """Gives data[at:end] to the inner frame; the position behind what belongs to the piece.
+
+        Where that shows that what was left over is not right, it is a position before it.
+        """
         piece = self._left + bytes(data[at:end])
         shift, begin = at - len(self._left), at - self._read
         used = self._inner.read(piece, 0, _Shifted(self, sink, shift, begin))
@@ -191,7 +194,7 @@ class PieceFrame:
             self._left, used = piece[used:], len(piece)
         else:
             self._left = b""
-        end = max(at, shift + used)
+        end = max(begin, shift + used)
         self._read += end - at
         return end
 
