@@ -48,7 +48,9 @@ __all__ = [
 Effect = Literal["read", "idempotent", "write", "destructive"]
 """What running a tool may change: nothing, the same again, something, something for good."""
 
-_HARMLESS = frozenset({"unknown_tool", "unrequested", "missing_close", "quoted_arguments"})
+_HARMLESS = frozenset(
+    {"unknown_tool", "unrequested", "missing_close", "quoted_arguments", "spelt_marker"}
+)
 """Diagnostics inside a call that leave no doubt about its arguments."""
 
 

@@ -10,8 +10,7 @@ A marker that is one token of the vocabulary is a symbol, written by its id. Whi
 literal and free text is soft: the literal is taken without it, the text may hold it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from untemplate.constrain.positions import (
@@ -32,10 +31,10 @@ from untemplate.constrain.positions import (
 )
 from untemplate.constrain.sources import Sources
 from untemplate.constrain.text import UTF8_COST, Avoid
-from untemplate.dialect import CallBlock, Hole
+from untemplate.dialect import Hole
 from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.expand import expand_call
-from untemplate.grammar.marks import is_distinctive
+from untemplate.grammar.markers import marker_tokens
 from untemplate.vocabulary import TokenKind, Vocabulary
 
 if TYPE_CHECKING:
@@ -82,7 +81,11 @@ class TurnMachine:
 
     def __init__(self, grammar: Grammar, vocabulary: Vocabulary, sources: Sources) -> None:
         self.grammar = grammar
-        self.markers = _markers(grammar, vocabulary)
+        self.markers = marker_tokens(
+            grammar.dialect,
+            vocabulary.special,
+            lambda i: vocabulary.kinds[i] == TokenKind.CONTROL,
+        )
         """Bytes of each marker of the grammar that is one token, and its id."""
         self._sources = sources
         self._ends = tuple(sorted(vocabulary.ends))
@@ -355,45 +358,3 @@ def _raw_cost(at: InRaw) -> int | None:
     left = 1 + (pending[0] >= 0xE0) + (pending[0] >= 0xF0) + 1 - len(pending)
     slope = 0 if at.is_zero else machine.slope(at.place, at.region)
     return least + left - slope
-
-
-def _markers(grammar: Grammar, vocabulary: Vocabulary) -> dict[bytes, int]:
-    """Markers of the grammar that the vocabulary has as one token.
-
-    Control tokens, and added words that look like marks: vocabularies also have user-defined tokens
-    for plain text, runs of blanks say.
-    """
-    written = "\0".join(_literals(grammar))
-    return {
-        text.encode(): token_id
-        for text, token_id in vocabulary.special.items()
-        if text in written
-        and (vocabulary.kinds[token_id] == TokenKind.CONTROL or is_distinctive(text))
-    }
-
-
-def _literals(grammar: Grammar) -> Iterator[str]:
-    """Every literal text of the dialect."""
-    dialect = grammar.dialect
-    yield from dialect.stops
-    yield from (e.literal for e in dialect.edges)
-    yield from (o.literal for p in dialect.prompts for o in p.openings)
-    for block in dialect.blocks.values():
-        if isinstance(block, CallBlock):
-            yield from (p for p in block.pattern if not isinstance(p, Hole))
-            yield from _texts(block.arguments)
-
-
-def _texts(encoding: object) -> Iterator[str]:
-    """Every text inside an encoding, however deep."""
-    match encoding:
-        case str():
-            yield encoding
-        case Mapping():
-            for inner in encoding.values():  # pyright: ignore[reportUnknownVariableType]
-                yield from _texts(inner)  # pyright: ignore[reportUnknownArgumentType]
-        case _ if is_dataclass(encoding):
-            for field in fields(encoding):
-                yield from _texts(getattr(encoding, field.name))
-        case _:
-            return

@@ -300,6 +300,7 @@ class CallFrame:
         rest = bytes(data[first : first + len(mark)])
         if rest == mark:
             self._step += 1
+            tape.note_spelt(mark, first)
             tape.part("structure", first + len(mark))
             return first + len(mark)
         if mark.startswith(rest):
@@ -387,6 +388,7 @@ class CallFrame:
             rest = bytes(data[first : first + len(step)])
             if rest == step:
                 self.was_closed = self.was_closed and number == 0
+                tape.note_spelt(step, first)
                 tape.part("marker", first + len(step))
                 self._step += number + 1
                 return first + len(step)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from untemplate.message import Tool, ToolChoice
-from untemplate.reader.sink import Note
+from untemplate.reader.sink import SPELT_MARKER, Note
 
 if TYPE_CHECKING:
     from untemplate.reader.call import CallFrame
@@ -42,4 +42,6 @@ def markers_of(call: "CallFrame") -> list[Note]:
         return [Note("bare_call", "a call without its markers was read as a call")]
     if call.found.skipped or not way.is_own:
         return [Note("missing_marker", "markers that lead to the call are missing")]
+    if call.found.is_spelt:
+        return [Note("spelt_marker", SPELT_MARKER)]
     return []

@@ -64,6 +64,10 @@ class Damage:
         if not mark:
             tape.lost(start)
             return start
+        if tape.is_spelt(mark, start):
+            self._is_blank = False
+            tape.lost(start + len(mark))
+            return start + len(mark)
         if self._is_blank and mark in self._stops:
             self.note = Note("stop_in_call", "the turn ends inside a call")
         tape.lost(start)

@@ -25,7 +25,7 @@ from untemplate.reader.match import Found, Match
 from untemplate.reader.open_calls import OpenCalls
 from untemplate.reader.plain import Plain, Skim
 from untemplate.reader.plan import AfterPlan, Plans, TextPlan
-from untemplate.reader.sink import Note
+from untemplate.reader.sink import SPELT_MARKER, Note
 from untemplate.reader.strays import find_stray
 from untemplate.reader.tape import Tape
 from untemplate.reader.text import TextFrame
@@ -232,20 +232,13 @@ class Machine:
     def _read_match(self, data: Data, at: int, *, final: bool) -> int:
         match = self._match
         assert match is not None
-        at, is_decided = match.read(data, at, self.tape.base, final=final)
+        at, is_decided = match.read(data, at, self.tape, final=final)
         if not is_decided:
             return at
         self._match = None
-        if match.found is None or self._is_spelt(match.found, match, data):
+        if match.found is None:
             return self._no_way(match, data, final=final)
         return self._go(match.found, match, data)
-
-    def _is_spelt(self, found: Found, match: Match, data: Data) -> bool:
-        """Whether ordinary tokens spell the first mark of the turn; later ones are the text's."""
-        first = found.way.elements[found.skipped : found.skipped + 1]
-        if self._origin != "start" or not first or not isinstance(first[0], bytes):
-            return False
-        return self.tape.is_spelt(first[0], past_space(data, match.start - self.tape.base))
 
     def _go(self, found: Found, match: Match, data: Data) -> int:
         """Through the marks to where they lead."""
@@ -260,6 +253,8 @@ class Machine:
         self._leave(data, way, match.start - tape.base, is_end=is_end)
         if found.skipped or not way.is_own:
             tape.note("missing_marker", "markers are missing", end, end)
+        if found.is_spelt:
+            tape.note("spelt_marker", SPELT_MARKER, end, end)
         if match.is_unknown_header:
             message = "a header that the format does not have"
             tape.note("unknown_header", message, match.start - tape.base, end)
@@ -309,7 +304,7 @@ class Machine:
         waits = first == len(data)
         if self._origin == "after":
             plans = self._plans
-            stray, verdict = find_stray(data, first, plans.strays, plans.stop_marks, final=final)
+            stray, verdict = find_stray(data, first, plans, self.tape, final=final)
             if verdict == YES:
                 self.tape.part("space", first)
                 self.tape.note("stray_marker", "a marker has no place here", first, stray)

@@ -12,6 +12,7 @@ from untemplate.dialect import Hole
 from untemplate.reader.copies import copied
 from untemplate.reader.follow import MORE
 from untemplate.reader.header import leads_to_text, leave, read_header
+from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import SPACE, Data, past_space
 from untemplate.reader.ways import ENDED, Way, Word
 
@@ -42,6 +43,8 @@ class Found:
     words: tuple[WordFound, ...]
     marker_end: int
     """Absolute position behind the last mark before its first word."""
+    is_spelt: bool = False
+    """Whether ordinary tokens spell a mark behind the first."""
 
 
 class _Thread:
@@ -50,6 +53,7 @@ class _Thread:
     __slots__ = (
         "element",
         "index",
+        "is_spelt",
         "marker_end",
         "offset",
         "skipped",
@@ -69,6 +73,8 @@ class _Thread:
         self.words: tuple[WordFound, ...] = ()
         self.word_start = -1
         self.marker_end = start
+        self.is_spelt = False
+        """Whether ordinary tokens spell a mark behind the first."""
 
     def pass_element(self) -> None:
         """On to what stands behind a mark or a word."""
@@ -132,13 +138,13 @@ class Match:
         other._threads = [copied(t) for t in self._threads]  # noqa: SLF001
         return other
 
-    def read(self, data: Data, at: int, base: int, *, final: bool) -> tuple[int, bool]:
+    def read(self, data: Data, at: int, tape: Tape, *, final: bool) -> tuple[int, bool]:
         """Read on; gives the position, and whether it is decided (`found`, or nothing)."""
-        size = len(data)
+        size, base = len(data), tape.base
         while self._threads:
             if at >= size:
                 return self._end(at) if final else (at, False)
-            if not self._step(data, at, base, final=final):
+            if not self._step(data, at, tape, final=final):
                 return at, False
             at += 1
             if self.found and self._is_enough(self.found):
@@ -183,8 +189,9 @@ class Match:
         is_longer = any(t.way.target == found.way.target for t in self._threads)
         return not (is_longer or found.way.call or found.way.target in ("end", ENDED))
 
-    def _step(self, data: Data, at: int, base: int, *, final: bool) -> bool:
+    def _step(self, data: Data, at: int, tape: Tape, *, final: bool) -> bool:
         """Moves every way by one byte; False when more bytes are needed to do so."""
+        base = tape.base
         left: list[_Thread] = []
         through: list[_Thread] = []
         for thread in self._threads:
@@ -206,8 +213,7 @@ class Match:
                 elif offset + 1 < len(element):
                     thread.offset = offset + 1
                     left.append(thread)
-                else:
-                    self._end_mark(thread, base + at + 1)
+                elif self._end_mark(thread, element, at + 1, tape):
                     (left if thread.element else through).append(thread)
             elif element is None:
                 through.append(thread)
@@ -222,17 +228,28 @@ class Match:
                 thread.skipped,
                 thread.words,
                 thread.marker_end,
+                thread.is_spelt,
             )
             if self.found is None or _is_better(found, self.found):
                 self.found = found
         return True
 
-    def _end_mark(self, thread: _Thread, end: int) -> None:
+    def _end_mark(self, thread: _Thread, mark: bytes, at: int, tape: Tape) -> bool:
+        """Moves a way on behind a mark; False where that is text, which ordinary tokens spell.
+
+        Text may stand where the first mark does. Behind it a way leads on through structure.
+        """
+        if tape.is_spelt(mark, at - len(mark)):
+            if thread.index == thread.skipped:
+                return False
+            thread.is_spelt = True
+        end = tape.base + at
         thread.pass_element()
         if not thread.skipped and thread.index > self._marks_seen:
             self._marks_seen, self._known = thread.index, end
         if not thread.words:
             thread.marker_end = end
+        return True
 
     @staticmethod
     def _goes_on(word: Word, thread: _Thread, byte: int, position: int) -> bool:
@@ -279,5 +296,5 @@ def _rank(found: Found) -> tuple[bool | int, ...]:
     # Without a marker, a name where one has to be tells more than a bracket.
     is_vague = words != way.is_bare
     is_slip = not way.is_own and way.json != "wrapped"
-    kind = (is_nothing, found.skipped, way.is_bare, is_slip)
+    kind = (is_nothing, found.skipped, way.is_bare, is_slip, found.is_spelt)
     return *kind, -found.end, is_end, is_vague, -found.marker_end

@@ -26,7 +26,7 @@ from untemplate.reader.live import LiveTurn
 from untemplate.reader.machine import Machine
 from untemplate.reader.plain import Skim
 from untemplate.reader.plan import Answers, Plans, plan_of
-from untemplate.reader.specials import Specials
+from untemplate.reader.specials import Specials, Spelled, speller
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import Data
 from untemplate.vocabulary import Vocabulary
@@ -73,8 +73,7 @@ class Reader:
         tools = {t.name: t for t in grammar.tools}
         plans = _plans(grammar)
         tape = Tape(nonce, tools, open_objects=grammar.options.open_objects)
-        if vocabulary is not None:
-            tape.specials = Specials(vocabulary, grammar.dialect.stops)
+        self._speller = None if vocabulary is None else speller(grammar, vocabulary)
         self._machine = Machine(plans, tools, grammar.choice, tape)
         self.on_argument = on_argument
         """Called as each argument completes, from within `feed` and `finish`."""
@@ -85,7 +84,6 @@ class Reader:
         self._skim: Skim | None = None
         """Set while what is left is of plain structure."""
         self._gather_at = _GATHERED_BYTES
-        self._was_tokens = False
         self._end: End = "open"
         self._is_finished = False
         self.live = LiveTurn(lambda: self._machine, self._catch_up)
@@ -148,23 +146,24 @@ class Reader:
     def feed_tokens(self, ids: Iterable[int]) -> list[Event]:
         """Read on by token ids; needs the vocabulary. O(bytes) amortised.
 
-        In text and in values that are written as they are, a marker that is a special token of the
-        vocabulary is one only as that token. The same characters spelt by ordinary tokens are text,
-        with a diagnostic.
+        Where text may stand, a marker that is a token of the vocabulary is one only as that token.
+        The same characters spelt by ordinary tokens are text, with a diagnostic.
         """
-        tape = self._machine.tape
-        if tape.specials is None:
+        if self._speller is None:
             raise VocabularyError(
                 "token ids can be read only with a vocabulary: Reader(vocabulary=...)"
             )
+        return self.feed_spelled(self._speller.spell(ids))
+
+    def feed_spelled(self, spelled: Spelled) -> list[Event]:
+        """The same for ids that have become bytes already."""
+        tape = self._machine.tape
         if self._is_finished:
             return []
-        data = tape.specials.begin(ids, tape.base + len(self._left), tape.base)
-        tape.knows_tokens = self._was_tokens = True
-        try:
-            return self.feed(data)
-        finally:
-            tape.knows_tokens = False
+        if tape.specials is None:
+            tape.specials = Specials()
+        tape.specials.add(spelled, tape.base + len(self._left), tape.base)
+        return self.feed(spelled.data)
 
     def finish(self, reason: FinishReason = "stop") -> Message:
         """The whole turn; what is open is closed as cut. O(size of the turn).
@@ -175,7 +174,6 @@ class Reader:
             self._is_finished = True
             self._plain = self._skim = None
             machine = self._machine
-            machine.tape.knows_tokens = self._was_tokens
             self._end = machine.finish(self._left, "end" if reason in _ENDED else "cut")
             machine.tape.base += len(self._left)
             self._left = b""

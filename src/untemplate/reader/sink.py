@@ -15,6 +15,7 @@ from untemplate.reader.utf8 import Data
 
 __all__ = [
     "SPELT",
+    "SPELT_MARKER",
     "CallSink",
     "Collected",
     "Muted",
@@ -24,7 +25,8 @@ __all__ = [
 ]
 
 SPELT = "a marker that ordinary tokens spell is text"
-"""Message of the diagnostic `spelt_marker`."""
+SPELT_MARKER = "a marker that ordinary tokens spell stands where nothing else can"
+"""Messages of the diagnostic `spelt_marker`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Sink(Protocol):
         """A slip that was set right."""
 
     def is_spelt(self, mark: bytes, at: int) -> bool:
-        """Whether the mark at `at` is not the special token that the vocabulary has for it."""
+        """Whether the mark at `at` is not the token that the vocabulary has for it."""
         ...
 
 

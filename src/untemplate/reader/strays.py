@@ -8,12 +8,16 @@ it is structure; both with a diagnostic.
 """
 
 import re
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from untemplate.dialect import KEY_IN_LITERAL, CallBlock, Dialect, Hole, Pairs
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader.follow import NO, YES, stands
 from untemplate.reader.utf8 import Data, past_space
+
+if TYPE_CHECKING:
+    from untemplate.reader.plan import Plans
+    from untemplate.reader.tape import Tape
 
 __all__ = ["find_stray", "strays_of"]
 
@@ -41,22 +45,26 @@ def strays_of(dialect: Dialect) -> dict[bytes, bytes]:
 
 
 def find_stray(
-    data: Data, at: int, strays: Iterable[bytes], stops: Iterable[bytes], *, final: bool
+    data: Data, at: int, plans: "Plans", tape: "Tape", *, final: bool
 ) -> tuple[int, int]:
     """The end of a mark that has no place at `at`, and a verdict: YES, MORE or NO.
 
     Brackets are too many, and structure too, if such a mark, a stop or the end of the data follows.
     """
     verdict = NO
-    for mark in strays:
+    for mark in plans.strays:
         found = stands(mark, data, at)
         if found == YES:
-            return at + len(mark), YES
-        verdict = max(verdict, found)
+            if not tape.is_spelt(mark, at):
+                return at + len(mark), YES
+        else:
+            verdict = max(verdict, found)
     surplus = _SURPLUS.match(data, at)
     if surplus is None:
         return 0, verdict
     behind = past_space(data, surplus.end())
     if final and behind == len(data):
         return surplus.end(), YES
-    return surplus.end(), max(stands(m, data, behind) for m in (*strays, *stops, b"\0"))
+    return surplus.end(), max(
+        stands(m, data, behind) for m in (*plans.strays, *plans.stop_marks, b"\0")
+    )

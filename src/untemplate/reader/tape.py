@@ -31,7 +31,7 @@ from untemplate.reader.events import (
 from untemplate.reader.faults import find_faults
 from untemplate.reader.quick import arguments_event, text_event
 from untemplate.reader.record import CallRecord, Record, call_id
-from untemplate.reader.sink import Note
+from untemplate.reader.sink import SPELT_MARKER, Note
 from untemplate.reader.utf8 import Data, decoded, past_space
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ class Tape:
         "deferred_from",
         "events",
         "is_deferring",
-        "knows_tokens",
         "record",
         "specials",
         "told",
@@ -88,9 +87,7 @@ class Tape:
         self._written_id: str | None = None
         self._index = 0
         self.specials: Specials | None = None
-        """Where special tokens stand, for a reader that is fed ids."""
-        self.knows_tokens = False
-        """Whether the data that is being read came as ids."""
+        """Where marker tokens stand, for a reader that is fed ids."""
         self._is_wrong = False
         """Whether bytes that are not UTF-8 were reported in this text."""
         self._is_mistyped = False
@@ -290,12 +287,8 @@ class Tape:
         self._emit(arguments_event(self._index, text, self._span(end)))
 
     def is_spelt(self, mark: bytes, at: int) -> bool:
-        """Whether the mark at `at` is not the special token that the vocabulary has for it."""
-        return (
-            self.knows_tokens
-            and self.specials is not None
-            and not self.specials.are_tokens(mark, self.base + at)
-        )
+        """Whether the mark at `at` is not the token that the vocabulary has for it."""
+        return self.specials is not None and self.specials.is_spelt(mark, self.base + at)
 
     def cursor(self) -> object:
         """A place in the arguments' text."""
@@ -319,6 +312,11 @@ class Tape:
         diagnostic = Diagnostic(code, (self.base + start, self.base + end), message)
         if self.is_deferring or self.record.note(diagnostic):
             self._emit(Diagnosed(diagnostic))
+
+    def note_spelt(self, mark: bytes, at: int) -> None:
+        """The mark at `at` stands where nothing else can, whatever its tokens."""
+        if self.is_spelt(mark, at):
+            self.note("spelt_marker", SPELT_MARKER, at, at + len(mark))
 
     def end(self) -> None:
         """The turn has ended: what was merged is told."""
