@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from dialects import ALL, CODER
+from interleaved import INTERLEAVED
+from reader.soup import literals
 from untemplate.constrain import CompiledGrammar, compile_grammar
-from untemplate.dialect import Hole, fill
+from untemplate.dialect import Dialect, Hole, fill
 from untemplate.grammar import Grammar, build_grammar
+from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.message import JSON, Tool, ToolChoice
+from untemplate.reader import Reader
 from untemplate.vocabulary import TokenKind, Vocabulary, byte_vocabulary
 
 TOOLS = (
@@ -314,6 +318,56 @@ def test_law_16_a_marker_that_is_one_token_can_not_be_spelt_in_text():
         row = np.zeros(constraint.words, np.int32)
         constraint.fill(row)
         assert (vocabulary.tokens.index(b">") in allowed(row, vocabulary.size)) is is_open
+
+
+def test_law_10_all_that_may_stand_behind_one_token_is_allowed():
+    """Each key begins with the same marker; where that is one token, none of them is lost."""
+    words = byte_vocabulary(["<parameter=", "<tool_call>", "<|im_end|>"], eos="<|im_end|>")
+    constraint = compile_grammar(build_grammar(CODER, TOOLS), words).constraint()
+    ids = [
+        words.special["<tool_call>"],
+        *b"\n<function=pay>\n",
+        words.special["<parameter="],
+    ]
+    assert all(map(constraint.advance, ids))
+    row = np.zeros(constraint.words, np.int32)
+    constraint.fill(row)
+    assert bytes(allowed(row, words.size)) == b"acktw"
+
+
+def marked(dialect: Dialect) -> Vocabulary:
+    """All bytes, pieces, each marker of the dialect as a token, and added words that are text."""
+    markers = sorted({m for text in literals(dialect) for m in marks(text) if is_distinctive(m)})
+    words = [b"name", b"\n\n", b'": ', b"to", b"="]
+    markers = [m for m in markers if m not in dialect.stops]
+    plain = vocabulary(PIECES, [*markers, *dialect.stops], eos=dialect.stops[0])
+    return Vocabulary(
+        (*plain.tokens, *words),
+        plain.kinds + bytes([TokenKind.USER_DEFINED] * len(words)),
+        eos=plain.eos,
+    )
+
+
+@pytest.mark.parametrize("choose", [choose_any, choose_longest, choose_open])
+@pytest.mark.parametrize("name", [*ALL, *INTERLEAVED])
+def test_law_16_a_constrained_turn_reads_alike_by_ids_and_by_bytes(name, choose):
+    """And law 9: neither reading has anything to say about it."""
+    dialect = {**ALL, **INTERLEAVED}[name]
+    words = marked(dialect)
+    grammar = build_grammar(dialect, TOOLS)
+    compiled = compile_grammar(grammar, words)
+    assert len(compiled.vocabulary.special) > 3
+    for seed in range(12):
+        ids = run(compiled, 60, random.Random(f"{name} {seed}"), choose)
+        by_ids = Reader(grammar, nonce="n", vocabulary=words)
+        told = [e for i in ids for e in by_ids.feed_tokens([i])]
+        by_bytes = Reader(grammar, nonce="n")
+        events = [e for i in ids for e in by_bytes.feed(words.tokens[i])]
+        message = by_ids.finish()
+        assert by_bytes.finish() == message
+        assert told == events
+        assert message.diagnostics == ()
+        assert message.end == "complete"
 
 
 def test_rollback_and_fork_lead_to_the_same_masks():

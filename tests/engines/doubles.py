@@ -6,6 +6,7 @@ import numpy as np
 
 from untemplate.engines.driver import Prepared
 from untemplate.message import Message
+from untemplate.turn import Spelled
 from untemplate.vocabulary import byte_vocabulary
 
 BYTES = byte_vocabulary(["<|start|>", "<|end|>"], eos="<|end|>")
@@ -51,6 +52,12 @@ class PlainTurn:
     def limit_decides(self):
         if self.limited_at is None:
             self.limited_at = len(self.data)
+
+    def spelled(self, ids, vocabulary):
+        return Spelled(vocabulary.bytes_of(ids), (), frozenset())
+
+    def feed_spelled(self, spelled):
+        return self.feed(spelled.data)
 
     def feed(self, data):
         assert data

@@ -102,17 +102,20 @@ class Envelope(State):
         return bytes(sorted(others | set(avoid.first_bytes)))
 
     def symbols(self) -> Mapping[int, Action]:
-        found: dict[int, Action] = {}
+        behind: dict[int, list[Position]] = {}
+        ends: dict[int, Action] = {}
         for position in self.positions:
             match position:
                 case AtSymbol(token_id, rest):
-                    found[token_id] = self._enter_positions(self.machine.after(rest))
+                    behind.setdefault(token_id, []).extend(self.machine.after(rest))
                 case AtEnd(token_ids):
-                    for token_id in token_ids:
-                        found.setdefault(token_id, self._enter_positions((AfterEnd(),)))
+                    ends.update((i, self._enter_positions((AfterEnd(),))) for i in token_ids)
                 case _:
                     pass
-        return found
+        return ends | {
+            token_id: self._enter_positions(tuple(dict.fromkeys(positions)))
+            for token_id, positions in behind.items()
+        }
 
     def edges(self, out: Edges) -> None:
         machine = self.machine

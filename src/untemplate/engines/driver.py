@@ -1,7 +1,7 @@
 """The only loop that makes tokens: one turn, one session of a model, events out.
 
     forced tokens ─┐                          ┌─► constraint.advance
-                   ├─► evaluate ─► mask ─► choose ─► stop? ─► turn.feed ─► event
+                   ├─► evaluate ─► mask ─► choose ─► stop? ─► turn reads ─► event
     last batch ────┘
 
 In: a turn (prompt, constraint, reader) and a `Session`, which evaluates batches of token ids and
@@ -217,10 +217,10 @@ class _Writer:
         by_id = {vocabulary.special[text] for text in turn.stops if text in vocabulary.special}
         self._ends = vocabulary.ends | by_id
         texts = (*(s for s in turn.stops if s not in vocabulary.special), *options.stop)
-        before = vocabulary.bytes_of(turn.tokens[-64:])
-        settled = len(before) - turn.unsettled
-        self._scanner = StopScanner([text.encode() for text in texts], before=before[:settled])
-        self._scanner.feed(before[settled:])
+        last = turn.spelled(turn.tokens[-64:], vocabulary)
+        before, self._held = last.cut(len(last.data) - turn.unsettled)
+        self._scanner = StopScanner([text.encode() for text in texts], before=before.data)
+        self._scanner.feed(self._held.data)
         turn.unsettled = 0
         self._mask = np.empty(mask_words(vocabulary.size), np.int32)
         self._data = b""
@@ -320,7 +320,9 @@ class _Writer:
             is_end = is_end or self._constraint.is_finished
             self.timings.advance_s += perf_counter() - started
         if token_id not in self._ends:
-            self._read(self._scanner.feed(self._vocabulary.tokens[token_id]))
+            piece = self._turn.spelled((token_id,), self._vocabulary)
+            self._held += piece
+            self._read(self._scanner.feed(piece.data))
         if is_end or self._scanner.stopped:
             self.reason = "stop"
         elif self._left == 0:
@@ -332,6 +334,7 @@ class _Writer:
     def _read(self, data: bytes) -> None:
         if data:
             started = perf_counter()
-            self._events += self._turn.feed(data)
+            given, self._held = self._held.cut(len(data))
+            self._events += self._turn.feed_spelled(given)
             self._data += data
             self.timings.read_s += perf_counter() - started

@@ -17,7 +17,7 @@ from untemplate.loop.replay import Seam, end_text
 from untemplate.message import FinishReason, Message, ToolCall
 from untemplate.reader import ArgumentsDelta, CallEnd, CallStart, deltas
 from untemplate.reader import Event as ReadEvent
-from untemplate.turn import ResumePoint, Turn
+from untemplate.turn import ResumePoint, Spelled, Turn
 from untemplate.vocabulary import Vocabulary
 
 __all__ = ["LoopTurn", "Point"]
@@ -156,6 +156,12 @@ class LoopTurn:
 
     def limit_decides(self) -> None:
         self._turn.limit_decides()
+
+    def spelled(self, ids: Sequence[int], vocabulary: Vocabulary) -> Spelled:
+        return self._turn.spelled(ids, vocabulary)
+
+    def feed_spelled(self, spelled: Spelled) -> Sequence[ReadEvent]:
+        return self._turn.feed_spelled(spelled)
 
     def feed(self, data: bytes) -> Sequence[ReadEvent]:
         return self._turn.feed(data)

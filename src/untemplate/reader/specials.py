@@ -9,7 +9,7 @@ there if that token is. Spelt by ordinary tokens the same characters are text. A
 such token is known by its characters, and so is each in bytes that did not come as ids.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,7 +19,7 @@ from untemplate.reader.copies import copied
 from untemplate.vocabulary import TokenKind, Vocabulary
 from untemplate.vocabulary.vocabulary import split_at
 
-__all__ = ["Specials", "Spelled", "Speller", "speller"]
+__all__ = ["Specials", "Spelled", "Speller", "joined", "speller"]
 
 _SPECIAL = (TokenKind.CONTROL, TokenKind.USER_DEFINED)
 _FEW = 64
@@ -35,9 +35,7 @@ class Spelled:
     """All markers of the dialect that are tokens."""
 
     def __add__(self, other: "Spelled") -> "Spelled":
-        size = len(self.data)
-        at = (*self.at, *(size + a for a in other.at)) if other.at else self.at
-        return Spelled(self.data + other.data, at, self.markers)
+        return joined((self, other))
 
     def cut(self, size: int) -> tuple["Spelled", "Spelled"]:
         """The first `size` bytes, and the rest; a marker belongs to where it begins."""
@@ -47,6 +45,16 @@ class Spelled:
             Spelled(self.data[:size], tuple(a for a in self.at if a < size), self.markers),
             Spelled(self.data[size:], tuple(a - size for a in self.at if a >= size), self.markers),
         )
+
+
+def joined(pieces: Sequence[Spelled]) -> Spelled:
+    """One after the other, of one vocabulary; at least one. O(bytes)."""
+    at: list[int] = []
+    size = 0
+    for piece in pieces:
+        at += [size + a for a in piece.at]
+        size += len(piece.data)
+    return Spelled(b"".join(p.data for p in pieces), tuple(at), pieces[-1].markers)
 
 
 class Speller:

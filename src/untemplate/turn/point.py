@@ -13,6 +13,7 @@ what was written.
 from dataclasses import dataclass, field
 
 from untemplate.grammar import Grammar
+from untemplate.reader.specials import Spelled
 
 __all__ = ["ResumePoint"]
 
@@ -41,4 +42,6 @@ class ResumePoint:
     reasoning_tokens: int = 0
     """How many of `tokens` were reasoning."""
     nonce: str = ""
+    spelled: Spelled | None = field(default=None, repr=False)
+    """`written` with what of it is a marker by its token; None: it was read by its text."""
     changes: tuple[str, ...] = ()

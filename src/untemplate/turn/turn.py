@@ -4,6 +4,7 @@
     turn.prompt, turn.stops                  # for the engine
     constraint = turn.constraint(vocabulary) # for an engine that takes masks, else None
     events = turn.feed(b"...")               # as the bytes arrive; linear in their number
+    events = turn.feed_tokens(ids, vocabulary)   # or as token ids, where the engine has them
     message = turn.finish("stop")            # the whole turn; never raises on what was written
 
 A turn generates nothing and belongs to one thread. Text that the model had written before (an
@@ -17,7 +18,7 @@ message is marked: calls that were open then are `forced`, the argument that was
 `cut`, those that only the limit wrote are `forced`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ from untemplate.reader import (
     TextStart,
 )
 from untemplate.reader.events import TextKind
+from untemplate.reader.specials import Spelled, joined, speller
 from untemplate.template.marking import MarkedPrompt
 from untemplate.turn.checked import broken_keywords
 from untemplate.turn.continuation import written_ids
@@ -87,12 +89,14 @@ class Turn:
         self._constraint: Constraint | None = None
         self._continued = written.encode()
         self._fed: list[bytes] = []
+        self._spelled: list[Spelled] = []
+        """The same, as far as it came as ids."""
         self._at_limit: Message | None = None
         self._text: TextKind | None = None if written else _opened(grammar)
         self._text_end = 0
         """Bytes up to the end of the last text that was read."""
         self._has_call = False
-        self.before: list[Event] = self._read(self._continued) if written else []
+        self.before: list[Event] = self._noted(self.reader.feed(self._continued))
         """Events of what had already been written."""
         self.reader.on_argument = on_argument  # of what is new only
 
@@ -152,11 +156,30 @@ class Turn:
 
     def feed(self, data: bytes) -> list[Event]:
         """Read on; O(len(data)) amortised, however the output is cut into pieces."""
-        self._fed.append(data)
-        return self._read(data)
+        if data:
+            self._fed.append(data)
+        return self._noted(self.reader.feed(data))
 
-    def _read(self, data: bytes) -> list[Event]:
-        events = self._told(self.reader.feed(data))
+    def feed_tokens(self, ids: Iterable[int], vocabulary: Vocabulary) -> list[Event]:
+        """Read on by token ids. O(bytes) amortised.
+
+        Where text may stand, a marker that is a token of the vocabulary is one only as that token.
+        """
+        return self.feed_spelled(self.spelled(ids, vocabulary))
+
+    def spelled(self, ids: Iterable[int], vocabulary: Vocabulary) -> Spelled:
+        """The bytes of ids, and which of them are markers; for engines that hold some back."""
+        return speller(self.grammar, vocabulary).spell(ids)
+
+    def feed_spelled(self, spelled: Spelled) -> list[Event]:
+        """The same for ids that have become bytes already."""
+        if spelled.data:
+            self._fed.append(spelled.data)
+            self._spelled.append(spelled)
+        return self._noted(self.reader.feed_spelled(spelled))
+
+    def _noted(self, events: list[Event]) -> list[Event]:
+        events = self._told(events)
         for event in events:
             if isinstance(event, TextStart):
                 self._text = event.kind
@@ -252,6 +275,7 @@ class Turn:
             grammar=self.grammar,
             continued=self._continued,
             written=b"".join(self._fed),
+            spelled=self._whole_spelled(),
             unsettled=self.unsettled,
             tokens=tuple(self.tokens),
             batches=tuple(self.batches),
@@ -275,14 +299,25 @@ class Turn:
         turn.reasoning_tokens = point.reasoning_tokens
         turn._encoded = point.digest, point.prompt_tokens
         turn._continued = point.continued
-        settled = point.written[: len(point.written) - point.unsettled]
-        turn.unsettled = point.unsettled if point.tokens else 0
-        turn._fed = [settled if point.tokens else point.written]
-        if not point.tokens:
+        turn.before = turn._noted(turn.reader.feed(point.continued))
+        settled = len(point.written)
+        if point.tokens:
+            turn.unsettled = point.unsettled
+            settled -= point.unsettled
+        else:
             turn.prompt += point.written.decode("utf-8", "ignore")
-        turn.before = turn._read(point.continued + turn._fed[0])
+        if point.spelled is not None:
+            turn.before += turn.feed_spelled(point.spelled.cut(settled)[0])
+        elif settled:
+            turn.before += turn.feed(point.written[:settled])
         turn.reader.on_argument = on_argument
         return turn
+
+    def _whole_spelled(self) -> Spelled | None:
+        """All that was fed, if all of it came as ids."""
+        if not self._spelled or len(self._spelled) < len(self._fed):
+            return None
+        return joined(self._spelled)
 
     def _read_again(self) -> Reader:
         """A second reader at the same place. O(depth)."""
