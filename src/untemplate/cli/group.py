@@ -22,6 +22,7 @@ _COMMANDS = {
     "inspect": "Show how a template's model writes, and the proof.",
     "render": "Turn a request into the prompt that its template makes.",
     "parse": "Turn what a model wrote into one JSON object.",
+    "report": "Say what becomes of each keyword of tools' schemas.",
     "budget": "Show where the tokens of a request go, and make it fit.",
     "conform": "Read recorded cases, and tell which come out as they have to.",
     "matrix": "Show what becomes of calls that go wrong, for each template.",
