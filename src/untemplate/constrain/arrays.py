@@ -256,6 +256,7 @@ class Array(State):
         machine, values, at = self.machine, self.machine.values, self.at
         if self.space and not values.is_exact:
             allow_space(out, Array(machine, self.phase, at, space=False), values.most_blanks)
+            return
         if self.phase in ("open", "after") and (ending := machine.exit(at)) is not None:
             out.do(0x5D, Pop(ending.result))
         following = Array(machine, "next", at)

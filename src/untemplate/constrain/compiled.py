@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from untemplate.constrain.common import common_table
 from untemplate.constrain.constraint import Constraint
 from untemplate.constrain.distance import Distance
 from untemplate.constrain.envelope import Envelope, Finished
@@ -45,7 +46,7 @@ class CompiledGrammar:
         check_spelling(grammar, vocabulary)
         with GROWTH:
             self._tokens = token_trie(vocabulary)
-            self._table = Table(limits)
+            self._table = Table(limits, common_table())
             self._machine = TurnMachine(grammar, vocabulary, Sources(grammar))
             number = self._table.state_id(Envelope(self._machine, self._machine.begin()))
         if not number:
@@ -72,7 +73,7 @@ class CompiledGrammar:
     @property
     def states(self) -> int:
         """States found so far."""
-        return len(self._table.states) - 1
+        return self._table.size
 
     @property
     def places(self) -> int:

@@ -23,7 +23,7 @@ from untemplate.constrain.verdicts import Exit
 from untemplate.constrain.words import LAST, Product, Span, Words
 from untemplate.grammar.schema_formula import Formula, evaluate, leaves
 
-__all__ = ["FreeKeys", "KeyMachine", "KeySpace"]
+__all__ = ["FreeKeys", "KeyMachine", "KeySpace", "free_keys"]
 
 _MOST_STATES = 2_000
 """States that are looked at to find the classes of other keys."""
@@ -205,7 +205,7 @@ class FreeKeys:
 
 
 @lru_cache
-def _free_keys(quote: Quote) -> FreeKeys:
+def free_keys(quote: Quote) -> FreeKeys:
     """One for all grammars."""
     return FreeKeys(quote)
 
@@ -297,7 +297,7 @@ class KeyMachine:
 
     def others(self) -> FreeKeys | None:
         """The keys that are no names, where they may come."""
-        return None if self._cost_after(-1) is None else _free_keys(self.quote)
+        return None if self._cost_after(-1) is None else free_keys(self.quote)
 
     def ending(self, place: int) -> Spell | None:  # noqa: ARG002  `texts` says it
         return None

@@ -408,6 +408,7 @@ class Object(State):
         if self.space and not values.is_exact:
             without = Object(machine, self.phase, at, self.key, space=False)
             allow_space(out, without, values.most_blanks)
+            return
         if self.phase in ("open", "after") and (ending := machine.exit(at)) is not None:
             out.do(0x7D, Pop(ending.result))
         if self.phase == "after":

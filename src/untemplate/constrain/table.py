@@ -76,7 +76,8 @@ class Limits:
 class Table:
     """States, their edges, and stacks."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, base: "Table | None" = None) -> None:
+        """`base`: a table to begin as a copy of; its states are not counted."""
         self._limits = limits
         self.states: list[State | None] = [None]
         self._ids: dict[State, int] = {}
@@ -110,6 +111,17 @@ class Table:
         self._stack_ids: dict[tuple[int, int], int] = {}
         self._done: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._row: dict[int, int] = {}
+        self._given = 1
+        if base is not None:
+            for name, found in vars(base).items():
+                if isinstance(found, list | dict | np.ndarray):
+                    setattr(self, name, found.copy())  # pyright: ignore[reportUnknownMemberType]
+            self._given = len(self.states)
+
+    @property
+    def size(self) -> int:
+        """States of its own."""
+        return len(self.states) - self._given
 
     # ------------------------------------------------------------------------------------- states
 
@@ -128,10 +140,10 @@ class Table:
             self._ids[state] = 0
             return 0
         number = len(self.states)
-        if number > self._limits.states:
+        if self.size >= self._limits.states:
             raise LimitError(f"needs more than {self._limits.states} states")
         if self._limits.should_stop is not None and self._limits.should_stop():
-            raise LimitError(f"was stopped after {number} states")
+            raise LimitError(f"was stopped after {self.size} states")
         if number >= len(self.is_flat):
             self._grow()
         self._ids[state] = number

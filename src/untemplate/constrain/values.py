@@ -265,6 +265,7 @@ class Begin(State):
         return self.kinds.values.goal_cost(self.kinds.goal)
 
     def edges(self, out: Edges) -> None:
-        self.kinds.edges(out)
         if self.space:
             allow_space(out, Begin(self.kinds, False), self.kinds.values.most_blanks)
+        else:
+            self.kinds.edges(out)
