@@ -7,9 +7,6 @@ Compiling itself only sets up the start; states and masks are found when a turn 
 under a lock. What was found before at a place is read from there without one.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +27,27 @@ from untemplate.grammar import Grammar
 from untemplate.vocabulary import Vocabulary
 
 __all__ = ["CompiledGrammar"]
+
+
+class _Growing:
+    """Under the lock; a bound that is passed names the tool. Steps are too many for a generator."""
+
+    __slots__ = ("_at", "_compiled")
+
+    def __init__(self, compiled: "CompiledGrammar", at: Configuration) -> None:
+        self._compiled = compiled
+        self._at = at
+
+    def __enter__(self) -> None:
+        GROWTH.acquire()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if isinstance(error, LimitError) and not error.place:
+                raise LimitError(error.message, place=self._compiled.place_of(self._at)) from error
+        finally:
+            GROWTH.release()
+
 
 STATE_BYTES = 3_500
 PLACE_BYTES = 1_000
@@ -102,20 +120,16 @@ class CompiledGrammar:
         with GROWTH:
             return self._places.at(at, is_finished=is_finished)
 
-    @contextmanager
-    def _growing(self, at: Configuration) -> Generator[None]:
-        """Under the lock; a bound that is passed names the tool."""
-        with GROWTH:
-            try:
-                yield
-            except LimitError as error:
-                if error.place:
-                    raise
-                place = self._table.origin(at.number, at.ctx)
-                if not place:
-                    place = ", ".join(tool.name for tool in self.grammar.tools)
-                    place = f"tools {place}" if place else "response_schema"
-                raise LimitError(error.message, place=place) from error
+    def _growing(self, at: Configuration) -> "_Growing":
+        return _Growing(self, at)
+
+    def place_of(self, at: Configuration) -> str:
+        """What an error at a configuration is about."""
+        place = self._table.origin(at.number, at.ctx)
+        if not place:
+            place = ", ".join(tool.name for tool in self.grammar.tools)
+            place = f"tools {place}" if place else "response_schema"
+        return place
 
     def mask(self, place: Place, remaining: int | None) -> NDArray[np.int32]:
         """The mask of a place, not to be changed."""

@@ -89,12 +89,12 @@ class Rests:
     """Where the tokens of each rest begin in `ids`, and where the last end."""
     ids: NDArray[np.int32]
 
-    def expand(self, rests: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The tokens that have some of the rests, and how many each of those has."""
+    def expand(self, rests: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The tokens that have some of the rests."""
         low = self.starts[rests]
         sizes = self.starts[rests + 1] - low
         ahead = np.cumsum(sizes) - sizes
-        return self.ids[np.repeat(low - ahead, sizes) + np.arange(int(sizes.sum()))], sizes
+        return self.ids[np.repeat(low - ahead, sizes) + np.arange(int(sizes.sum()))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +183,7 @@ class Fragments:
             row = row | loop.row()
             used = max(used, loop.most) if is_counted else used
         own = table.total(number, ctx)
-        rise = max((table.total(*t) - own for t in found.targets()), default=0)
+        rise = max((table.total(*t) - own for t in found.targets), default=0)
         rests = tuple(
             self._rests(trie, [e for e in exits if e.is_read and e.result == result], result)
             for result in dict.fromkeys(e.result for e in exits if e.is_read)

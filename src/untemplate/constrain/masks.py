@@ -175,8 +175,8 @@ class Masks:
         if symbols:
             row |= self._packed(np.array(list(symbols), np.int32))
         count = ctx & COUNT_MASK
-        targets = found.targets() | {table.step_symbol(number, ctx, t) for t in symbols}
-        targets |= {(number, ctx)}
+        targets = found.targets | {table.step_symbol(number, ctx, t) for t in symbols}
+        targets.add((number, ctx))
         mask = Mask(row, ctx, frozenset(targets), found)
         depths = self._depths.setdefault(number, [])
         if found.depth not in depths:

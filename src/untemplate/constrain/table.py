@@ -91,6 +91,7 @@ class Table:
         self.zero: NDArray[np.int32] = np.full(64, -1, np.int32)
         """State at count zero, or -1 when it was not asked for."""
         self.has_texts: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self._symbols: dict[int, tuple[Mapping[int, int], int]] = {}
         self._texts: dict[int, tuple[tuple[bytes, int], ...]] = {}
         self.leaving: list[bytes | None] = [None]
         self.is_shared: list[bool] = [False]
@@ -152,10 +153,11 @@ class Table:
         self.slope.append(state.slope)
         self.remembers.append(state.remembers)
         self._rows.append(None)
-        self.leaving.append(state.leaving)
+        leaving = state.leaving
+        self.leaving.append(leaving)
         self.is_shared.append(state.is_shared)
         self._shadows.append(-1)
-        self.is_loop[number] = state.leaving is not None
+        self.is_loop[number] = leaving is not None
         self.has_texts[number] = state.has_texts
         return number
 
@@ -421,10 +423,8 @@ class Table:
     def step_symbol(self, number: int, ctx: int, token_id: int) -> tuple[int, int]:
         """One special token; (0, 0) when it is not allowed."""
         while number:
-            state = self.states[number]
-            assert state is not None
-            action = state.symbols().get(token_id) or state.on_symbol()
-            entry = self.entry(action) if action else 0
+            found, other = self._symbols_of(number)
+            entry = found.get(token_id, other)
             if not entry:
                 break
             number, ctx, again = self.settle(entry, ctx)
@@ -432,19 +432,27 @@ class Table:
                 return (number, ctx) if number else (0, 0)
         return 0, 0
 
-    def symbols(self, number: int, ctx: int) -> Mapping[int, Action]:
+    def symbols(self, number: int, ctx: int) -> Mapping[int, int]:
         """Special tokens that are allowed here."""
         while number:
-            state = self.states[number]
-            assert state is not None
-            if found := state.symbols():
-                return {t: a for t, a in found.items() if self.entry(a)}
-            action = state.on_symbol()
-            entry = self.entry(action) if action else 0
+            found, entry = self._symbols_of(number)
+            if found:
+                return found
             if not entry:
                 break
             number, ctx, _ = self.settle(entry, ctx)
         return {}
+
+    def _symbols_of(self, number: int) -> tuple[Mapping[int, int], int]:
+        """The entries of special tokens in a state, and that of any other."""
+        found = self._symbols.get(number)
+        if found is None:
+            state = self.states[number]
+            assert state is not None
+            entries = {t: e for t, a in state.symbols().items() if (e := self.entry(a))}
+            action = state.on_symbol()
+            found = self._symbols[number] = (entries, self.entry(action) if action else 0)
+        return found
 
     def counts(self, number: int) -> bool:
         """Whether characters are counted in a state that is a loop."""

@@ -36,8 +36,10 @@ class Walked:
     ids: NDArray[np.int32]
     """Tokens that are allowed, but for those that stay in a loop or a fragment."""
     states: Longs
-    """Where each of them leads."""
+    """Where each of them leads, if that was asked."""
     ctxs: Longs
+    targets: set[tuple[int, int]]
+    """States and ctxs that tokens lead to, but for the insides of loops, fragments and texts."""
     loops: tuple[tuple[NDArray[np.int32], int, int], ...]
     """Tokens that stay in a loop, the state and the ctx of the loop before them."""
     rows: tuple[NDArray[np.int32], ...]
@@ -50,13 +52,6 @@ class Walked:
     """Whether the tokens that stay in the loop it begins in are among them."""
     depth: int
     used: int
-
-    def targets(self) -> set[tuple[int, int]]:
-        """Where tokens lead, but for the insides of loops and fragments."""
-        keys: list[int] = np.unique(self.states << _CTX_BITS | self.ctxs).tolist()
-        found = {(key >> _CTX_BITS, key & ((1 << _CTX_BITS) - 1)) for key in keys}
-        found.update((state, at) for _, state, at in self.loops)
-        return found
 
 
 def walk(
@@ -71,7 +66,9 @@ def walk(
         is_short = table.counts(number) and ctx & COUNT_MASK < loop.most and table.goes_on(number)
         trie = tokens.full if is_short else loop.rest
     by_text = fragments is not None
-    found = _Walk(table, tokens, trie, (number, ctx), fragments, by_text=by_text)
+    found = _Walk(
+        table, tokens, trie, (number, ctx), fragments, by_text=by_text, is_exact=not by_text
+    )
     found.is_whole = fragments is not None and (
         (table.is_shared[number] and found.enter(-1, number, ctx))
         or found.enter_beside(-1, number, ctx)
@@ -119,13 +116,25 @@ class _Walk:
         fragments: Fragments | None,
         *,
         by_text: bool,
+        is_exact: bool = False,
     ) -> None:
-        """`by_text`: states inside of texts are not found, so targets are not exact."""
+        """Sets up a walk.
+
+        Args:
+            table: the states.
+            tokens: the vocabulary.
+            trie: the tokens that are walked.
+            at: state and ctx.
+            fragments: walks that need not be made again.
+            by_text: states inside of texts are not found, so targets are not exact.
+            is_exact: the state of each token is kept.
+        """
         self._table = table
         self._tokens = tokens
         self._trie = trie
         self._fragments = fragments
         self._by_text = by_text
+        self._is_exact = is_exact
         self._is_full = trie is tokens.full
         self._number, self._ctx = at
         self._depth = table.depths[self._ctx >> COUNT_BITS]
@@ -135,6 +144,7 @@ class _Walk:
         self._ids: list[NDArray[np.int32]] = []
         self._states: list[Longs] = []
         self._ctxs: list[Longs] = []
+        self._targets: set[tuple[int, int]] = set()
         self._few: list[tuple[int, int, int]] = []
         """Rank, state and ctx of tokens found one by one."""
         self._ranks: list[int] = []
@@ -272,23 +282,17 @@ class _Walk:
         table, trie, (number, ctx) = self._table, rests.trie, at
         whole = rests.whole if gone is None else rests.whole[~gone[rests.whole]]
         if len(whole):
-            self._add(whole, number, ctx)
+            self._ids.append(whole)
+            self._targets.add((number, ctx))
         inner = _Walk(table, self._tokens, trie, (number, ctx), None, by_text=self._by_text)
         inner.run([(0, trie.roots, number, ctx)])
         found = inner.walked()
         self._edges += found.edges
         if len(found.ids):
-            ids, sizes = rests.expand(found.ids)
-            kept = slice(None) if gone is None else ~gone[ids]
-            self._ids.append(ids[kept])
-            self._states.append(np.repeat(found.states, sizes)[kept])
-            self._ctxs.append(np.repeat(found.ctxs, sizes)[kept])
+            ids = rests.expand(found.ids)
+            self._ids.append(ids if gone is None else ids[~gone[ids]])
+            self._targets |= found.targets
         self._lowest = min(self._lowest, table.depths[ctx >> COUNT_BITS] - found.depth)
-
-    def _add(self, ids: NDArray[np.int32], number: int, ctx: int) -> None:
-        self._ids.append(ids)
-        self._states.append(np.full(len(ids), number, np.int64))
-        self._ctxs.append(np.full(len(ids), ctx, np.int64))
 
     def _is_entered(self, node: int, number: int, ctx: int) -> bool:
         """Whether the tokens behind a node are taken from a fragment; they are then."""
@@ -305,18 +309,23 @@ class _Walk:
         return self.enter_beside(node, number, ctx)
 
     def walked(self) -> Walked:
-        if self._few:
-            ranks, states, ctxs = np.array(self._few, np.int64).T
-            self._ids.append(self._trie.order[ranks])
-            self._states.append(states)
-            self._ctxs.append(ctxs)
-        if self._ranks:
-            self._add(self._trie.order[self._ranks], self._number, self._ctx)
-        none = np.zeros(0, np.int64)
+        order, few, targets = self._trie.order, self._few, self._targets
+        if self._states:
+            keys = np.concatenate(self._states) << _CTX_BITS | np.concatenate(self._ctxs)
+            many: list[int] = np.unique(keys).tolist()
+            targets.update((key >> _CTX_BITS, key & ((1 << _CTX_BITS) - 1)) for key in many)
+        targets.update((number, ctx) for _, number, ctx in few)
+        targets.update((number, ctx) for _, number, ctx in self._loops)
+        if few and self._is_exact:
+            self._states.append(np.array([number for _, number, _ in few], np.int64))
+            self._ctxs.append(np.array([ctx for _, _, ctx in few], np.int64))
+        if few or self._ranks:
+            self._ids.append(order[[*(rank for rank, _, _ in few), *self._ranks]])
         return Walked(
-            np.concatenate(self._ids) if self._ids else none.astype(np.int32),
-            np.concatenate(self._states) if self._states else none,
-            np.concatenate(self._ctxs) if self._ctxs else none,
+            np.concatenate(self._ids) if self._ids else np.zeros(0, np.int32),
+            np.concatenate(self._states or [np.zeros(0, np.int64)]),
+            np.concatenate(self._ctxs or [np.zeros(0, np.int64)]),
+            targets,
             tuple(self._loops),
             tuple(self._rows),
             self._rise,
