@@ -87,3 +87,12 @@ def test_without_tools_no_call_may_be_written_but_one_is_read():
     grammar = build_grammar(HERMES)
     assert not any(name.startswith("call") for name in grammar.rules)
     assert "call:0" in grammar.unrestricted().rules
+
+
+def test_a_grammar_is_kept_and_does_not_change_with_the_schema_of_its_caller():
+    schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+    first = build_grammar(HERMES, [Tool("pay", "", schema)])
+    assert build_grammar(HERMES, [Tool("pay", "", dict(schema))]) is first
+    schema["properties"]["days"] = {"type": "integer"}
+    assert list(first.tools[0].parameters["properties"]) == ["to"]
+    assert build_grammar(HERMES, [Tool("pay", "", schema)]) != first

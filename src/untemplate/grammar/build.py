@@ -176,17 +176,55 @@ def build_grammar(
     choice = choice or ToolChoice()
     options = options or GrammarOptions()
     prompt = prompt or dialect.prompts[0]
-    allowed = _allowed(tools, choice)
-    builder = _Builder(dialect, allowed, choice, response_schema)
-    start, rules = builder.build(prompt)
     asked = "anything" if choice is _ANYTHING else repr(choice)
     parts = [_text_of(dialect), repr(prompt), repr(tuple(tools)), asked, repr(options)]
     if response_schema is not None:
         parts.append(json.dumps(response_schema))
     key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-    return Grammar(
-        rules, start, dialect, prompt, tuple(tools), choice, options, response_schema, key
+    asked_for = _Asked(key, dialect, prompt, tuple(tools), choice, options, response_schema)
+    return _built(asked_for)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What a grammar is made from, compared by its key."""
+
+    key: str
+    dialect: Dialect
+    prompt: Prompt
+    tools: tuple[Tool, ...]
+    choice: ToolChoice
+    options: GrammarOptions
+    response_schema: JSON
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(maxsize=64)
+def _built(asked: _Asked) -> Grammar:
+    """Kept, since agents send the same tools turn after turn."""
+    dialect, prompt, choice = asked.dialect, asked.prompt, asked.choice
+    # Callers may change their schemas later; those of a grammar stay as they are.
+    tools = tuple(
+        replace(t, parameters={key: _copied(value) for key, value in t.parameters.items()})
+        for t in asked.tools
     )
+    schema = _copied(asked.response_schema)
+    builder = _Builder(dialect, _allowed(tools, choice), choice, schema)
+    start, rules = builder.build(prompt)
+    return Grammar(rules, start, dialect, prompt, tools, choice, asked.options, schema, asked.key)
+
+
+def _copied(value: JSON) -> JSON:
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_copied(inner) for inner in value]
+    return value
 
 
 def _thinks(dialect: Dialect, opening: Opening) -> bool:
