@@ -10,19 +10,12 @@ import jsonschema_rs
 import pytest
 
 from constrain.judging import ANSWERS
-from constrain.test_laws import (
-    SPECIALS,
-    choose_any,
-    choose_longest,
-    choose_open,
-    run,
-)
+from constrain.test_laws import CHOICES, SPECIALS, run
 from constrain.vocabularies import wide_vocabulary
 from corpus import corpus_dir
 from dialects import ALL
 from untemplate.constrain import compile_grammar
 from untemplate.dialect import CallBlock
-from untemplate.errors import UntemplateError
 from untemplate.grammar import Grammar, build_grammar
 from untemplate.inference import analyse
 from untemplate.message import Message, Tool, ToolChoice
@@ -31,7 +24,6 @@ from untemplate.template.source import read_source
 
 WIDE = wide_vocabulary([*SPECIALS, "<end>"])
 BUDGETS = (0, 1, 3, 10, 100)
-CHOICES = (choose_any, choose_longest, choose_open)
 
 
 @functools.cache
@@ -76,37 +68,72 @@ def calls_validate(row, dialect, rng, extra, choose):
     assert not message.diagnostics, (text, message.diagnostics)
     for call in message.tool_calls:
         assert call.name == tool.name
-        jsonschema_rs.validate(row["schema"], loads(call.arguments))
+        validator = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
+        assert validator.is_valid(loads(call.arguments)), (row["schema"], call.arguments)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_law_09_14_some_tools_of_the_corpus(name):
     rng = random.Random(f"tools {name}")
-    for row in rng.sample(schemas("bfcl"), 6):
-        calls_validate(row, ALL[name], rng, rng.choice(BUDGETS), rng.choice(CHOICES))
+    for row in rng.sample(schemas("bfcl"), 5):
+        choose = CHOICES[rng.choice(list(CHOICES))]
+        calls_validate(row, ALL[name], rng, rng.choice(BUDGETS), choose)
 
 
 @pytest.mark.laws
 def test_law_09_14_every_tool_of_the_corpus_in_every_dialect():
-    rng = random.Random(914)
     rows, kinds = schemas("bfcl"), dialects()
     for number in range(2_000):
-        row, dialect = rows[number % len(rows)], kinds[number % len(kinds)]
-        extra, choose = BUDGETS[number % len(BUDGETS)], CHOICES[number % len(CHOICES)]
-        calls_validate(row, dialect, rng, extra, choose)
+        rng = random.Random(f"914 {number}")
+        choose = CHOICES[rng.choice(list(CHOICES))]
+        calls_validate(rows[number % 400], rng.choice(kinds), rng, rng.choice(BUDGETS), choose)
+
+
+TOO_LARGE = {"Github_ultra---o65891", "Github_ultra---o90698"}
+"""A hundred keys in any order, and values of 1,500 tokens and more: one turn close to its budget
+meets more states than `Limits` allows."""
+
+
+def is_exact(grammar: Grammar) -> bool:
+    return not grammar.report().checked
+
+
+def answers_validate(row, number):
+    """Draws an answer of a schema with each budget."""
+    grammar = build_grammar(ANSWERS, response_schema=row["schema"])
+    if not is_exact(grammar):
+        return
+    validator = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
+    names = list(CHOICES)
+    for n, extra in enumerate(BUDGETS):
+        # Asked for anew, as for a new turn: what has learnt too much is begun anew.
+        compiled = compile_grammar(grammar, WIDE)
+        choose = CHOICES[names[(number + n) % len(names)]]
+        data = WIDE.bytes_of(run(compiled, extra, random.Random(f"{number} {n}"), choose)[:-1])
+        assert validator.is_valid(loads(data)), (row["id"], data)
+
+
+def test_law_09_14_some_schemas_from_the_wild():
+    rows = [r for r in schemas("jsonschemabench") if len(json.dumps(r["schema"])) < 900]
+    for number, row in enumerate(random.Random(3).sample(rows, 4)):
+        answers_validate(row, number)
 
 
 @pytest.mark.laws
 def test_law_09_14_schemas_from_the_wild():
-    rng = random.Random(149)
-    refused = {}
-    for row in schemas("jsonschemabench"):
-        try:
-            compiled = compile_grammar(build_grammar(ANSWERS, response_schema=row["schema"]), WIDE)
-            for extra, choose in zip(BUDGETS, (*CHOICES, *CHOICES), strict=False):
-                written = WIDE.bytes_of(run(compiled, extra, rng, choose)[:-1])
-                validator = jsonschema_rs.validator_for(row["schema"], validate_formats=True)
-                assert validator.is_valid(loads(written)), (row["id"], written)
-        except UntemplateError as error:
-            refused[row["id"]] = error.message
-    assert len(refused) < 10, refused
+    for number, row in enumerate(schemas("jsonschemabench")):
+        if row["id"] not in TOO_LARGE:
+            answers_validate(row, number)
+
+
+@pytest.mark.laws
+def test_law_09_14_schemas_from_the_wild_as_tools_in_every_dialect():
+    for number, row in enumerate(schemas("jsonschemabench")):
+        rng = random.Random(f"wild {number}")
+        dialect = rng.choice(dialects())
+        tool = {"name": "f", "schema": row["schema"]}
+        grammar = build_grammar(dialect, (Tool("f", "", row["schema"]),), ToolChoice("required"))
+        is_object = row["schema"].get("type", "object") == "object"
+        if row["id"] not in TOO_LARGE and is_object and is_exact(grammar):
+            for extra in rng.sample(BUDGETS, 2):
+                calls_validate(tool, dialect, rng, extra, CHOICES[rng.choice(list(CHOICES))])

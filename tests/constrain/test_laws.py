@@ -109,6 +109,28 @@ def choose_any(ids: list[int], _vocabulary: Vocabulary, rng: random.Random) -> i
     return rng.choice(ids)
 
 
+def choosing(wanted):
+    """One of the tokens whose bytes are as wanted, while there are any."""
+
+    def choose(ids: list[int], vocabulary: Vocabulary, rng: random.Random) -> int:
+        return rng.choice([i for i in ids if wanted(vocabulary.tokens[i])] or ids)
+
+    return choose
+
+
+CHOICES = {
+    "any": choose_any,
+    "longest": choose_longest,
+    "open": choose_open,
+    "deep": choosing(lambda data: set(b"{[") & set(data) and not set(b"}]") & set(data)),
+    "long strings": choosing(lambda data: not set(data) & set(b"\"'{}[]<>,")),
+    "rare": choosing(lambda data: any(b >= 0x80 or b < 0x20 or b == 0x5C for b in data)),
+    "space": choosing(lambda data: not data.strip()),
+    "digits": choosing(lambda data: set(data) <= set(b"0123456789.eE+-")),
+}
+"""Uniform and adversarial: what makes values long, deep, or hard to end."""
+
+
 def run(compiled: CompiledGrammar, extra: int, rng: random.Random, choose) -> list[int]:
     """Writes one turn within the least budget and `extra` tokens."""
     vocabulary = compiled.vocabulary
