@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from constrain.judging import ANSWERS, calls_in
-from constrain.test_laws import allowed, choose_open, run
+from constrain.test_corpus_schemas import WIDE, schemas
+from constrain.test_law_10_templates import vocabulary as known
+from constrain.test_laws import CHOICES, allowed, choose_open, run
 from dialects import CODER, HERMES
 from untemplate.constrain import compile_grammar
 from untemplate.dialect import JsonText, Whole
@@ -14,6 +16,7 @@ from untemplate.errors import VocabularyError
 from untemplate.grammar import build_grammar
 from untemplate.message import Tool, ToolChoice
 from untemplate.vocabulary import TokenKind, Vocabulary
+from untemplate.vocabulary.from_gguf import from_gguf
 
 
 def without(*missing: int) -> Vocabulary:
@@ -80,3 +83,70 @@ def test_no_mask_is_empty_and_no_empty_piece_is_allowed():
         row = np.zeros(constraint.words, np.int32)
         constraint.fill(row)
         assert vocabulary.tokens.index(b"") not in allowed(row, vocabulary.size)
+
+
+def with_empty(vocabulary: Vocabulary, count: int) -> Vocabulary:
+    """As models have it whose logits are wider than their vocabulary."""
+    tokens, kinds = (
+        (*vocabulary.tokens, *[b""] * count),
+        [*vocabulary.kinds, *[TokenKind.NORMAL] * count],
+    )
+    return Vocabulary(tokens, bytes(kinds), eos=vocabulary.eos, encode=vocabulary.encode)
+
+
+def draw_all(vocabulary: Vocabulary, turns: int) -> None:
+    """Turns drawn in all ways: no mask is empty, and none allows what has no bytes or no place."""
+    rng = random.Random(15)
+    named = {*vocabulary.ends, *vocabulary.special.values()}
+    never = [
+        n
+        for n, token in enumerate(vocabulary.tokens)
+        if not token or (vocabulary.kinds[n] != TokenKind.NORMAL and n not in named)
+    ]
+    for number in range(turns):
+        row = rng.choice(schemas("bfcl"))
+        tool = Tool("f", "", row["schema"])
+        dialect = (HERMES, CODER)[number % 2]
+        compiled = compile_grammar(
+            build_grammar(dialect, (tool,), ToolChoice("required")), vocabulary
+        )
+        name = rng.choice(list(CHOICES))
+
+        def choose(ids, vocabulary, rng, name=name):
+            assert ids
+            assert set(never).isdisjoint(ids)
+            return CHOICES[name](ids, vocabulary, rng)
+
+        assert run(compiled, rng.choice((0, 1, 3, 10, 30)), rng, choose)[-1] in vocabulary.ends
+
+
+def test_law_15_with_271_empty_pieces():
+    draw_all(with_empty(WIDE, 271), 4)
+
+
+@pytest.mark.model
+def test_law_15_with_a_vocabulary_that_lacks_bytes(model_path):
+    v = from_gguf(model_path)
+    missing = sorted(set(range(256)) - {token[0] for token in v.tokens if len(token) == 1})
+    assert len(missing) == 21
+    draw_all(v, 2)
+    lacking = chr(missing[0])
+    tool = Tool("f", "", {"properties": {"x": {"const": f"a{lacking}"}}, "required": ["x"]})
+    with pytest.raises(VocabularyError) as refused:
+        compile_grammar(build_grammar(CODER, (tool,), ToolChoice("required")), v)
+    assert refused.value.place == "tool f #/properties/x/const"
+    assert refused.value.message.endswith(f"the bytes {missing[0]:02x}")
+    # JSON has another spelling of it.
+    assert compile_grammar(build_grammar(HERMES, (tool,), ToolChoice("required")), v)
+
+
+@pytest.mark.laws
+def test_law_15_with_the_vocabulary_of_qwen():
+    v = known("qwen3")
+    draw_all(with_empty(v, 271), 60)
+
+
+@pytest.mark.laws
+@pytest.mark.model
+def test_law_15_with_the_vocabulary_of_smollm2(model_path):
+    draw_all(from_gguf(model_path), 60)
