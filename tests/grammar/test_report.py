@@ -22,6 +22,8 @@ def told(schema, dialect=HERMES, **options):
         ({"pattern": "(?<=a)b"}, "#/pattern", "look-behind"),
         ({"pattern": "a(?=b)"}, "#/pattern", "look-ahead that is not at the beginning"),
         ({"pattern": "("}, "#/pattern", "pattern"),
+        ({"pattern": "a{2}{3}"}, "#/pattern", "nothing to repeat at 4"),
+        ({"pattern": "a*+"}, "#/pattern", "nothing to repeat at 2"),
         ({"format": "regex"}, "#/format", "format regex"),
         ({"multipleOf": 0.123457}, "#/multipleOf", "remainders"),
         ({"uniqueItems": True}, "#/uniqueItems", "arrays or objects"),

@@ -208,21 +208,23 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Cat(_flat(parts))
 
     def _repeated(self, part: Regex) -> Regex:
-        while True:
-            if self._take("*"):
-                least, most = 0, None
-            elif self._take("+"):
-                least, most = 1, None
-            elif self._take("?"):
-                least, most = 0, 1
-            elif (bounds := self._bounds()) is not None:
-                least, most = bounds
-            else:
-                return part
-            if isinstance(part, Assert | Look):
-                raise Unsupported("a repeated assertion")
-            self._take("?")  # lazy or not is the same language
-            part = Repeat(part, least, most)
+        found = self._quantifier()
+        if found is None:
+            return part
+        if isinstance(part, Assert | Look):
+            raise Unsupported("a repeated assertion")
+        self._take("?")  # lazy or not is the same language
+        at = self.at
+        if self._quantifier() is not None:
+            raise Unsupported(f"nothing to repeat at {at}")
+        return Repeat(part, *found)
+
+    def _quantifier(self) -> tuple[int, int | None] | None:
+        if self._take("*"):
+            return 0, None
+        if self._take("+"):
+            return 1, None
+        return (0, 1) if self._take("?") else self._bounds()
 
     def _bounds(self) -> tuple[int, int | None] | None:
         end = self._source.find("}", self.at)
