@@ -135,8 +135,10 @@ class LettersConstraint:
 class ScriptedSession:
     """Wants to write one text after the prompt, whatever it is given; notes what it evaluates."""
 
-    text: bytes
+    text: bytes | list[int]
+    """Bytes, each of which is its id, or ids."""
     vocabulary: object = BYTES
+    end: int = END
     context_tokens: int = 1000
     stop_at: int | None = None
     batches: list[tuple[int, int]] = field(default_factory=list)
@@ -160,7 +162,7 @@ class ScriptedSession:
         self.tokens += tokens
         self.batches.append((start, len(self.tokens)))
         row = np.zeros(self.vocabulary.size, np.float32)
-        wanted = [*self.text, END]
+        wanted = [*self.text, self.end]
         row[wanted[min(len(self.tokens) - self.prompt_tokens, len(wanted) - 1)]] = 50.0
         return row, 0.001
 

@@ -9,10 +9,12 @@ from dialects import ALL, CODER, DEEPSEEK, HERMES, QWEN3
 from reader.feeding import Fold, check_tiling, feed, grammar_of, merged
 from reader.outputs import draw
 from reader.soup import literals, soup
+from untemplate.budget.policy import repairs
+from untemplate.dialect import END, Hole, fill
 from untemplate.errors import VocabularyError
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader import Reader
-from untemplate.vocabulary import byte_vocabulary
+from untemplate.vocabulary import TokenKind, Vocabulary, byte_vocabulary
 from untemplate.vocabulary.from_gguf import from_gguf
 
 HERMES_TOKENS = byte_vocabulary(
@@ -78,6 +80,68 @@ def test_a_marker_that_ordinary_tokens_spell_is_text(before):
     assert codes(message)[:1] == ["spelt_marker"]
     start = len(before)
     assert message.diagnostics[0].span == (start, start + len("<tool_call>"))
+
+
+@pytest.mark.parametrize("marker", ["<tool_call>", "</tool_call>"])
+def test_behind_a_call_a_marker_that_is_spelt_is_text(marker):
+    ids = [*special(CALL), *spelt(f"\n{marker} is a marker.")]
+    message, _ = read_tokens(grammar_of(HERMES), HERMES_TOKENS, ids)
+    assert len(message.tool_calls) == 1
+    assert message.content == f"\n{marker} is a marker."
+    assert codes(message) == ["text_after_call", "spelt_marker"]
+
+
+def test_behind_the_end_of_a_section_a_stop_that_is_spelt_is_text():
+    vocabulary = vocabulary_of(DEEPSEEK)
+    block = DEEPSEEK.blocks["call"]
+    call = fill(block.pattern, {Hole.NAME: "ping", Hole.ARGUMENTS: "{}"})
+    opening = next(o.literal for o in DEEPSEEK.prompts[0].openings if o.block == "call")
+    turn = opening + call + DEEPSEEK.literal("call", END)
+    stop = DEEPSEEK.stops[0]
+    ids = [*special(turn, vocabulary), *spelt(stop, vocabulary)]
+    message, _ = read_tokens(grammar_of(DEEPSEEK), vocabulary, ids)
+    assert [c.name for c in message.tool_calls] == ["ping"]
+    assert (message.content, codes(message)) == (stop, ["spelt_marker", "text_after_end"])
+    ids = [*special(turn, vocabulary), *special(stop, vocabulary)]
+    message, _ = read_tokens(grammar_of(DEEPSEEK), vocabulary, ids)
+    assert (message.content, codes(message)) == ("", [])
+
+
+def test_inside_a_call_structure_may_be_spelt_since_nothing_else_can_stand_there():
+    vocabulary = vocabulary_of(DEEPSEEK)
+    first, last = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
+    ids = [
+        *special("<｜tool▁calls▁begin｜>" + first, vocabulary),
+        *spelt("f<｜tool▁sep｜>" + '{"a": "x"}' + last, vocabulary),
+        *special("<｜tool▁calls▁end｜>", vocabulary),
+    ]
+    message, _ = read_tokens(grammar_of(DEEPSEEK), vocabulary, ids)
+    (call,) = message.tool_calls
+    assert (call.arguments, call.state) == ('{"a": "x"}', "complete")
+    assert codes(message) == ["spelt_marker", "spelt_marker"]
+    assert repairs(message, call) == ()
+
+
+@pytest.mark.parametrize("marker", ["</tool_call>", "<tool_call>", "<|im_end|>"])
+def test_a_damaged_call_is_not_ended_by_a_marker_that_is_spelt(marker):
+    head = special('<tool_call>\n{"name": "f", "arguments": {"a" 1')
+    ids = [*head, *spelt(f" {marker} and"), *special("\n</tool_call>\nSo.")]
+    message, _ = read_tokens(grammar_of(HERMES), HERMES_TOKENS, ids)
+    (call,) = message.tool_calls
+    assert call.state == "malformed"
+    assert message.content == "\nSo."
+
+
+def test_added_words_that_are_text_are_no_markers():
+    """The mask may spell them as it likes; so a reader takes any spelling."""
+    plain = byte_vocabulary(["<tool_call>", '", "', "name"])
+    kinds = bytes(k if k != TokenKind.CONTROL else TokenKind.USER_DEFINED for k in plain.kinds)
+    vocabulary = Vocabulary(plain.tokens, kinds, encode=plain.encode)
+    tail = CALL.removeprefix("<tool_call>")
+    ids = [*special("<tool_call>", vocabulary), *spelt(tail, vocabulary)]
+    message, _ = read_tokens(grammar_of(HERMES), vocabulary, ids)
+    assert len(message.tool_calls) == 1
+    assert codes(message) == []
 
 
 def test_both_in_one_text():
