@@ -16,12 +16,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from untemplate.constrain.digits import ALL_EXPONENTS, Form, Tracker, tracker_of
+from untemplate.constrain.digits import LARGE, SMALL, Form, Tracker
+from untemplate.constrain.number_terms import goal_of
 from untemplate.constrain.state import ALL_BYTES, Action, Count, Edges, Go, Leave, Set, State
+from untemplate.constrain.trackers import most_places, tracker_of
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.errors import LimitError
-from untemplate.grammar.schema_atoms import MOST_DIGITS, Multiple, Range, Whole
-from untemplate.grammar.schema_formula import Formula
+from untemplate.grammar.schema_atoms import MOST_DIGITS, Multiple, Whole
+from untemplate.grammar.schema_formula import (
+    All,
+    Formula,
+    Not,
+    One,
+    Some,
+    leaves,
+    substitute,
+)
 
 __all__ = ["NumberMachine"]
 
@@ -41,6 +51,8 @@ _ENDS = ("zero", "int", "frac", "exp")
 _BYTES = {"minus": b"-", "zero": b"0", "point": b".", "e": b"eE", "sign": b"+-"}
 _MOST_EXPONENT = 3
 """Digits of an exponent."""
+_MOST_STEPS = 30_000
+"""Places that are looked at to find the end of one number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +100,8 @@ class _At(NamedTuple):
     phase: str
     is_negative: bool = False
     places: tuple[tuple[int, ...], ...] = ()
-    is_short: bool = False
-    """One digit other than 0 stands before the point, so an exponent may follow."""
+    size: int = -1
+    """Digits behind the point, as far as they matter, while an exponent may follow; else -1."""
     exponent: int = 0
     """Without its sign; as far as it matters."""
     exponent_digits: int = 0
@@ -104,27 +116,30 @@ _LOST: tuple[int, ...] = ()
 class NumberMachine:
     """The numbers that satisfy a formula."""
 
-    def __init__(self, verdicts: Verdicts, *, most_steps: int = 200_000) -> None:
-        self.is_whole = Whole() in top_parts(verdicts.must)
+    def __init__(self, verdicts: Verdicts) -> None:
+        self._goal = goal_of(verdicts)
+        if verdicts.is_single:
+            verdicts = Verdicts((self._goal,))
+        top = top_parts(verdicts.must)
+        self.is_whole = Whole() in top
         self.is_free = verdicts.formulas in ((True,), (Whole(),))
         self._verdicts = verdicts
-        self._atoms = verdicts.leaves()
-        largest = _largest(top_parts(verdicts.must))
-        self._trackers: tuple[Tracker, ...] = tuple(tracker_of(a, largest) for a in self._atoms)
+        self._atoms = Verdicts((*verdicts.formulas, self._goal)).leaves()
+        self._trackers: tuple[Tracker, ...] = tuple(map(tracker_of, self._atoms))
+        self._indices = {atom: n for n, atom in enumerate(self._atoms)}
         self.tail = max((t.tail for t in self._trackers), default=0)
         """Digits that are kept from the count, to reach an end with."""
-        top = top_parts(verdicts.must)
-        self._must = [n for n, atom in enumerate(self._atoms) if atom in top]
-        exponents = [t.far_exponent for t in self._trackers]
-        self._has_exponents = not self.is_whole and None not in exponents
-        self._is_stepped = any(isinstance(self._atoms[n], Multiple) for n in self._must)
-        self._far = max((e for e in exponents if e is not None), default=0)
+        self._far = max((t.far_exponent for t in self._trackers), default=0)
+        self._most = most_places(self._trackers, top)
+        self._is_normal = any(isinstance(a, Multiple | Whole) for a in self._atoms)
+        """Whether exponents are as `json.dumps` writes them, as steps ask it."""
+        self._missing: dict[int, int] = {}
+        self._matters: dict[tuple[bool, ...], tuple[bool, ...]] = {}
         self._ats = [_At("start")]
         self._numbers = {self._ats[0]: 0}
         self._moves: dict[int, tuple[tuple[int, int], ...]] = {}
         self._exits: dict[int, Exit | None] = {}
         self._costs: dict[tuple[int, int], int | None] = {}
-        self._steps = most_steps
         self.is_shared = False
         """Whether other grammars have the same machine."""
 
@@ -156,6 +171,8 @@ class NumberMachine:
         if at.phase not in _ENDS:
             return None
         exponent = (-at.exponent if at.is_small else at.exponent) if at.phase == "exp" else None
+        if self._is_normal and exponent is not None and -SMALL < exponent < LARGE:
+            return None
         verdicts = {
             atom: place != _LOST and tracker.holds(place, exponent)
             for atom, tracker, place in zip(self._atoms, self._trackers, at.places, strict=True)
@@ -174,43 +191,96 @@ class NumberMachine:
     def _form(self, at: _At) -> Form:
         if at.phase in ("e", "sign", "exp"):
             return "scaled"
-        return "either" if at.is_short and self._has_exponents else "plain"
+        return "either" if at.size >= 0 else "plain"
 
     def _settled(self, at: _At) -> _At:
         """Without the places of keywords that can't hold any more: those are all alike."""
         form = self._form(at)
         pairs = zip(self._trackers, at.places, strict=False)
         places = tuple(p if p and t.needs(p, form) is not None else _LOST for t, p in pairs)
-        return at._replace(places=places)
+        matters = self._mattering(tuple(map(bool, places)))
+        return at._replace(
+            places=tuple(p if m else _LOST for p, m in zip(places, matters, strict=False))
+        )
+
+    def _mattering(self, alive: tuple[bool, ...]) -> tuple[bool, ...]:
+        """Of the keywords that may still hold those on which anything hangs."""
+        found = self._matters.get(alive)
+        if found is None:
+            lost = {a for a, lives in zip(self._atoms, alive, strict=False) if not lives}
+            formulas = (*self._verdicts.formulas, self._goal)
+            left = {
+                leaf
+                for formula in formulas
+                for leaf in leaves(substitute(formula, lambda a: False if a in lost else a))
+            }
+            found = self._matters[alive] = tuple(atom in left for atom in self._atoms)
+        return found
 
     def _is_lost(self, at: _At) -> bool:
-        """Whether some keyword that must hold can't hold any more."""
+        """Whether what must hold can't hold any more."""
         if not at.places:
             return False
-        if _LOST in (at.places[n] for n in self._must):
-            return True
         if not any(at.places):
             return self._exit(at._replace(phase="zero")) is None
         form = self._form(at)
-        needs = [self._trackers[n].needs(at.places[n], form) for n in self._must]
-        if at.phase != "int" or form != "plain":
-            return False
-        takes = (self._trackers[n].takes(at.places[n]) for n in self._must)
-        return max((n for n in needs if n), default=0) > min(takes, default=MOST_DIGITS)
+        bounds = self._bounds(at, form, self._goal)
+        return bounds is None or (
+            at.phase == "int" and form == "plain" and bounds[0] > min(bounds[1], MOST_DIGITS)
+        )
 
-    def _needs(self, here: tuple[int, int]) -> int:
+    def _bounds(self, at: _At, form: Form, formula: Formula) -> tuple[int, int] | None:
+        """So many digits at least, and at most, are missing; None: the formula can't hold."""
+        match formula:
+            case bool():
+                return (0, MOST_DIGITS) if formula else None
+            case All(parts):
+                found = [self._bounds(at, form, p) for p in parts]
+                known = [bounds for bounds in found if bounds is not None]
+                if len(known) < len(found):
+                    return None
+                least, most = max(b[0] for b in known), min(b[1] for b in known)
+                # Digits behind the point are not those that are counted here.
+                return (
+                    None
+                    if least > most and at.phase == "int" and form == "plain"
+                    else (least, most)
+                )
+            case Some(parts) | One(parts):
+                options = [b for p in parts if (b := self._bounds(at, form, p)) is not None]
+                if not options:
+                    return None
+                return min(b[0] for b in options), max(b[1] for b in options)
+            case Not():
+                return 0, MOST_DIGITS
+            case _:
+                number = self._indices[formula]
+                place, tracker = at.places[number], self._trackers[number]
+                if place == _LOST:
+                    return None
+                needs = tracker.needs(place, form)
+                if needs is None:
+                    return None
+                return needs, MOST_DIGITS if form == "scaled" else tracker.takes(place)
+
+    def _needs(self, number: int) -> int:
         """So many bytes are missing at least."""
-        at = self._ats[here[0]]
+        found = self._missing.get(number)
+        if found is None:
+            found = self._missing[number] = self._find_needs(self._ats[number])
+        return found
+
+    def _find_needs(self, at: _At) -> int:
         form = self._form(at)
         if form == "scaled":
-            return {"e": 2, "sign": 1}.get(at.phase, 0) if self._is_stepped else 0
+            return {"e": 1 + self._is_normal, "sign": 1}.get(at.phase, 0)
         if at.phase not in ("int", "point", "frac"):
             return 0
-        needs = [self._trackers[n].needs(at.places[n], "plain") for n in self._must]
-        if None in needs:
+        bounds = self._bounds(at, "plain", self._goal)
+        if bounds is None:
             # An exponent has to come, after a digit.
-            return (3 if self._is_stepped else 2) + (at.phase == "point")
-        return max((n for n in needs if n), default=0) if form == "plain" else 0
+            return 2 + self._is_normal + (at.phase == "point")
+        return bounds[0] if form == "plain" else 0
 
     def _number(self, at: _At) -> int:
         found = self._numbers.setdefault(at, len(self._ats))
@@ -226,20 +296,21 @@ class NumberMachine:
         if at.phase in ("start", "minus"):
             first = tuple(t.first(negative=at.is_negative) for t in self._trackers)
             at = at._replace(places=first)
-            found.append((0x30, self._after(at, 0)._replace(phase="zero")))
-            ints = [(d, self._after(at, d)) for d in range(1, 10)]
-            found += [(0x30 + d, to._replace(phase="int", is_short=True)) for d, to in ints]
+            found.append((0x30, self._after(at, 0, "zero", -1)))
+            size = 0 if self._most[at.is_negative] >= 0 else -1
+            found += [(0x30 + d, self._after(at, d, "int", size)) for d in range(1, 10)]
         elif at.phase in ("int", "point", "frac"):
             phase = "int" if at.phase == "int" else "frac"
-            is_short = at.is_short and phase == "frac"
-            tos = [(d, self._after(at, d)) for d in range(10)]
-            found += [(0x30 + d, to._replace(phase=phase, is_short=is_short)) for d, to in tos]
+            size = self._longer(at) if phase == "frac" else -1
+            found += [(0x30 + d, self._after(at, d, phase, size)) for d in range(10)]
         if "point" in phases and not self.is_whole:
             pairs = zip(self._trackers, at.places, strict=True)
             places = tuple(t.point(p) if p else p for t, p in pairs)
             found.append((0x2E, at._replace(phase="point", places=places)))
-        if "e" in phases and at.is_short and self._has_exponents:
-            found += [(b, at._replace(phase="e")) for b in b"eE"]
+        if "e" in phases and at.size >= 0:
+            pairs = zip(self._trackers, at.places, strict=True)
+            places = tuple((t.scaled(p, at.size) or _LOST) if p else p for t, p in pairs)
+            found += [(b, at._replace(phase="e", places=places, size=0)) for b in b"eE"]
         if "sign" in phases:
             found += [(b, at._replace(phase="sign", is_small=b == 0x2D)) for b in b"+-"]
         if "exp" in phases and at.exponent_digits < _MOST_EXPONENT:
@@ -248,9 +319,17 @@ class NumberMachine:
             found += [(0x30 + d, at._replace(exponent=e)) for d, e in enumerate(exponents)]
         return found
 
-    def _after(self, at: _At, digit: int) -> _At:
+    def _longer(self, at: _At) -> int:
+        """The size after one more digit behind the point."""
+        most = self._most[at.is_negative]
+        if at.size < 0 or most == MOST_DIGITS:
+            return at.size
+        return at.size + 1 if at.size < most else -1
+
+    def _after(self, at: _At, digit: int, phase: str, size: int) -> _At:
         pairs = zip(self._trackers, at.places, strict=True)
-        return at._replace(places=tuple(t.digit(p, digit) if p else p for t, p in pairs))
+        places = tuple(t.digit(p, digit, size) if p else p for t, p in pairs)
+        return at._replace(phase=phase, places=places, size=size)
 
     def cost(self, at: int, tail: int) -> int | None:
         """Fewest bytes to an end; `tail` digits of those that are not counted are used up."""
@@ -271,8 +350,9 @@ class NumberMachine:
         came: dict[tuple[int, int], tuple[int, int]] = {}
         best = {start: 0}
         # Of ways that may be as short the one that is further: most lead to an end.
-        heap = [(self._needs(start), 0, start)]
+        heap = [(self._needs(start[0]), 0, start)]
         goal: tuple[int, tuple[int, int]] | None = None
+        steps = 0
         while heap and (goal is None or heap[0][0] < goal[0]):
             _, far, here = heapq.heappop(heap)
             far = -far
@@ -283,18 +363,18 @@ class NumberMachine:
                 goal = (far + rest, here)
             if here in self._costs or rest == 0:
                 continue
-            self._steps -= 1
-            if self._steps < 0:
+            steps += 1
+            if steps > _MOST_STEPS:
                 raise LimitError("a number keyword needs too many steps")
             for _, to in self.moves(here[0]):
                 tail = self.after(here[0], to, here[1])
                 if tail is not None and far + 1 < best.get((to, tail), far + 2):
                     following = (to, tail)
-                    if tail and self._needs(following) > self.tail + 1 - tail:
+                    if tail and self._needs(to) > self.tail + 1 - tail:
                         continue
                     best[following] = far + 1
                     came[following] = here
-                    heapq.heappush(heap, (far + 1 + self._needs(following), -far - 1, following))
+                    heapq.heappush(heap, (far + 1 + self._needs(to), -far - 1, following))
         if goal is None:
             self._costs.update(dict.fromkeys(best))
             return
@@ -317,14 +397,6 @@ def _shared(verdicts: Verdicts) -> NumberMachine:
     machine = NumberMachine(verdicts)
     machine.is_shared = True
     return machine
-
-
-def _largest(top: tuple[Formula, ...]) -> tuple[int, int]:
-    """The highest powers of ten of positive and of negative numbers within some bounds."""
-    ranges = [a for a in top if isinstance(a, Range)]
-    highs = [a.high.adjusted() for a in ranges if a.high is not None]
-    lows = [a.low.adjusted() for a in ranges if a.low is not None]
-    return min(highs, default=ALL_EXPONENTS), min(lows, default=ALL_EXPONENTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,11 +58,18 @@ class Verdicts:
         if self.is_single:
             return Exit(None, 0)
         result = tuple(evaluate(f, truth) for f in self.formulas[1:])
-        if self.judge is None:
-            return Exit(result, 0)
-        state = self.judge.resume(result)
-        cost = None if state is None else state.cost()
+        cost = self._cost_after(result)
         return None if cost is None else Exit(result, cost)
+
+    def takes(self, result: tuple[bool, ...]) -> bool:
+        """Whether the judge goes on after a result."""
+        return self._cost_after(result) is not None
+
+    def _cost_after(self, result: tuple[bool, ...]) -> int | None:
+        if self.judge is None:
+            return 0
+        state = self.judge.resume(result)
+        return None if state is None else state.cost()
 
 
 def top_parts(formula: Formula) -> tuple[Formula, ...]:
