@@ -21,9 +21,9 @@ from untemplate.grammar.marks import marks
 from untemplate.message import ToolChoice
 from untemplate.reader import Reader
 
-MOST_STEPS, MOST_STEPS_EACH = 3000, 150
-"""Of a turn, and for each of its bytes. Half of the readings take 26 for each byte, the worst 100:
-behind one marker Harmony has 68 ways to go on, and each byte moves all of them."""
+MOST_STEPS, MOST_STEPS_EACH = 3000, 300
+"""Of a turn, and for each of its bytes. Half of the readings take 26 for each byte, the worst 230:
+closers behind a call of Harmony or Gemma, byte by byte, each on 24 to 68 ways to go on."""
 MOST_STEPS_BACK, MOST_STEPS_DEEP = 1000, 20
 """Of a snapshot, and of going back to one; and for each bracket of the input."""
 LONG_SECONDS, LONG_SECONDS_EACH = 0.02, 1e-4

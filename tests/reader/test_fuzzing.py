@@ -123,6 +123,23 @@ FOUND = [
 """What fuzzing found, made as short as it goes: family, prompt, input, reason."""
 
 
+LINEAR = [
+    ("meta-llama-Llama-3.1-8B-Instruct", 0, b'{"name":'),
+    ("meta-llama-Llama-3.1-8B-Instruct", 0, b'{"id":\n'),
+    ("hermes", 0, b'\n{"name":'),
+    ("google-gemma-4-31B-it", 2, b"<|tool_call>call:b<tool_call|>"),
+]
+"""What took more steps than it should when it was repeated, or came near it."""
+
+
+@pytest.mark.parametrize(("name", "prompt", "piece"), LINEAR)
+def test_law_06_what_once_took_long(name, prompt, piece):
+    data = piece * (2000 // len(piece))
+    for size in (1, len(data)):
+        pieces = cut(data, range(0, len(data), size))
+        feed_measured(grammar(name, prompt, 0), pieces, "length", counts=True, check=False)
+
+
 @pytest.mark.parametrize(("name", "prompt", "data", "reason"), FOUND)
 def test_what_once_broke_a_law(name, prompt, data, reason):
     for choice in range(len(CHOICES)):

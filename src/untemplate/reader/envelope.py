@@ -52,7 +52,8 @@ class EnvelopeFrame:
         self._envelope = envelope
         self._tools = tools
         self._pauses = pauses
-        """Whether a step ends in front of the arguments, where it may be decided on the call."""
+        """Whether a step ends where it may be decided on the call: in front of the arguments, or of
+        what no call has."""
         self._python = python
         self._is_strict = is_strict
         """Whether only the family's own keys lead to arguments, and only an object is one."""
@@ -69,7 +70,8 @@ class EnvelopeFrame:
         self.has_arguments = False
         """Whether the key of the arguments was met."""
         self.is_plausible = True
-        """Whether every key may stand in a call: what decides on an object without markers."""
+        """Whether every key may stand in a call, and no list or object where none belongs: what
+        decides on an object without markers."""
         self.is_done = False
         self.bad: Note | None = None
 
@@ -105,7 +107,7 @@ class EnvelopeFrame:
             at = self._read_structure(data, first, sink)
             sink.part("structure", at)
             whole = self.is_in_arguments and isinstance(self.arguments, JsonFrame)
-            if self._pauses and whole and self.name is not None:
+            if self._pauses and (not self.is_plausible or (whole and self.name is not None)):
                 return at
         if self.is_in_arguments:
             return self._read_arguments(data, at, sink, final=final)
@@ -188,8 +190,13 @@ class EnvelopeFrame:
         if leads and character == "{":
             self._state = _FIRST_KEY
             return at + 1
-        is_name = path == envelope.name and self.name is None
-        self._begin_sub("name" if is_name else "id" if path == envelope.id else "other")
+        if path == envelope.name and self.name is None:
+            if character not in "\"'":  # known at once, so that nested ones are not read twice
+                return self._fail(at, "the name of the call is no string")
+            self._begin_sub("name")
+            return at
+        self.is_plausible = self.is_plausible and character not in "{["
+        self._begin_sub("id" if path == envelope.id else "other")
         return at
 
     def _is_arguments(self, path: tuple[str, ...]) -> bool:
@@ -235,7 +242,7 @@ class EnvelopeFrame:
             self.bad = sub.bad
         elif sub.is_done:
             self._sub = None
-            self._end_sub(word.all_text(), kind, sink, at)
+            self._end_sub(word.all_text(), kind, sink)
         return at
 
     def _names_here(self) -> bool:
@@ -248,7 +255,7 @@ class EnvelopeFrame:
             and self._here() == envelope.arguments[:-1]
         )
 
-    def _end_sub(self, written: str, kind: str, sink: CallSink, at: int) -> None:
+    def _end_sub(self, written: str, kind: str, sink: CallSink) -> None:
         value = json.loads(written)
         if self._sub_kind == "key":
             key = cast("str", value)
@@ -260,9 +267,7 @@ class EnvelopeFrame:
             self._state = _COLON
             return
         self._state = _AFTER
-        if kind == "name" and not isinstance(value, str):
-            self._fail(at, "the name of the call is no string")
-        elif kind == "name":
+        if kind == "name":
             self.name = cast("str", value)
         elif kind == "id":
             sink.written_id(value if isinstance(value, str) else written)
