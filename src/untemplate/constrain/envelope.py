@@ -13,6 +13,7 @@ to the value, and the set of positions after it waits on the stack.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from untemplate.constrain.beside import Reading, begin_beside
 from untemplate.constrain.characters import Arrival, arrive
@@ -208,13 +209,13 @@ class Envelope(State):
     ) -> None:
         # What may be text or a literal is that; of several values the first that may begin so.
         taken = set(single) | {b for group, _, _ in texts for b in group}
+        if len({v.value.origin for v in values}) > 1:
+            first, enter = self.machine.enter_together(values, partial(Envelope, self.machine))
+            out.do(bytes(b for b in first if b not in taken), enter)
+            return
         for position in values:
             if position.value.origin == ANSWER:
                 self._answer_beside(out, position, single)
-            clash = [v for v in values if v.value.origin != position.value.origin]
-            if any(set(v.value.first) & set(position.value.first) for v in clash):
-                names = f"{position.value.origin} and {clash[0].value.origin}"
-                raise LimitError(f"the arguments of {names} begin before their names")
             first = bytes(b for b in position.value.first if b not in taken)
             taken |= set(first)
             if first:

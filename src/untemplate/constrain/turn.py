@@ -31,14 +31,17 @@ from untemplate.constrain.positions import (
 )
 from untemplate.constrain.sources import Sources
 from untemplate.constrain.text import UTF8_COST, Avoid
+from untemplate.constrain.together import enter_together
 from untemplate.dialect import Hole
+from untemplate.errors import LimitError
 from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.expand import expand_call
 from untemplate.grammar.markers import marker_tokens
 from untemplate.vocabulary import TokenKind, Vocabulary
 
 if TYPE_CHECKING:
-    from untemplate.constrain.state import Go
+    from untemplate.constrain.state import Enter, Go, State
+    from untemplate.message import JSON
 
 __all__ = ["TurnMachine"]
 
@@ -108,6 +111,21 @@ class TurnMachine:
     def avoid(self, text: int) -> Avoid:
         """What a free text must not hold."""
         return self._texts[text][1]
+
+    def enter_together(
+        self, values: Sequence[AtValue], following: Callable[[tuple[Position, ...]], "State"]
+    ) -> "tuple[bytes, Enter]":
+        """The first bytes of arguments that stand before the names of their tools."""
+        schemas: dict[str, JSON] = {f"tool {t.name}": t.parameters for t in self.grammar.tools}
+        if any(position.value.origin not in schemas for position in values):
+            raise LimitError("an answer and the arguments of a call may stand at one place")
+        return enter_together(
+            values,
+            [schemas[position.value.origin] for position in values],
+            self.grammar.options,
+            following,
+            lambda position: self.after(position.rest),
+        )
 
     # ---------------------------------------------------------------------------------- positions
 

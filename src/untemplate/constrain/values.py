@@ -29,7 +29,7 @@ from untemplate.grammar.schema_atoms import Typed
 from untemplate.grammar.schema_formula import Formula, conj, neg
 from untemplate.grammar.schema_relax import Known, relax
 
-__all__ = ["Goal", "Outcome", "Values"]
+__all__ = ["Begin", "Goal", "Outcome", "Values"]
 
 _MOST_OUTCOMES = 256
 
@@ -53,6 +53,7 @@ class Values:
 
     def __init__(self, schemas: Schemas, style: JsonText | Python, options: GrammarOptions) -> None:
         self.schemas = schemas
+        self.style = style
         self.is_known = Known(schemas)
         self.letters = JSON if isinstance(style, JsonText) else PYTHON
         style = style if isinstance(style, JsonText) else JsonText()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import jsonschema_rs
 
-__all__ = ["Validator", "validator_of", "validator_within"]
+__all__ = ["Validator", "moved", "validator_of", "validator_within"]
 
 
 class Validator(Protocol):
@@ -43,10 +43,10 @@ def validator_of(schema: str) -> Validator | None:
 
 def validator_within(schema: JSON, root: JSON) -> Validator | None:
     """The validator of a part of a schema, whose references lead into the whole."""
-    whole: dict[str, JSON] = {"allOf": [_moved(schema)]}
+    whole: dict[str, JSON] = {"allOf": [moved(schema, _WHOLE)]}
     if isinstance(root, dict):
         own = {k: v for k, v in root.items() if k not in ("$schema", "$id", "id")}
-        whole["$defs"] = {_WHOLE: _moved(own)}
+        whole["$defs"] = {_WHOLE: moved(own, _WHOLE)}
         if "$schema" in root:
             whole["$schema"] = root["$schema"]
     return validator_of(json.dumps(whole))
@@ -55,23 +55,23 @@ def validator_within(schema: JSON, root: JSON) -> Validator | None:
 _WHOLE = "whole"
 
 
-def _moved(schema: JSON) -> JSON:
-    """The schema for a place inside of another one: references to its root lead there.
+def moved(schema: JSON, name: str) -> JSON:
+    """The schema for a place below `$defs` of another one: references to its root lead to `name`.
 
     `nullable` is said in words of JSON Schema, which has no such keyword.
     """
     if isinstance(schema, list):
-        return [_moved(item) for item in schema]
+        return [moved(item, name) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    moved = {k: _moved(v) for k, v in schema.items()}
+    found = {k: moved(v, name) for k, v in schema.items()}
     reference = schema.get("$ref")
     if isinstance(reference, str) and (reference + "/")[:2] == "#/":
-        moved["$ref"] = f"#/$defs/{_WHOLE}{reference[1:]}"
-    named = moved.get("type")
-    if moved.get("nullable") is True and isinstance(named, (str, list)):
-        moved["type"] = [*([named] if isinstance(named, str) else named), "null"]
-    return moved
+        found["$ref"] = f"#/$defs/{name}{reference[1:]}"
+    named = found.get("type")
+    if found.get("nullable") is True and isinstance(named, (str, list)):
+        found["type"] = [*([named] if isinstance(named, str) else named), "null"]
+    return found
 
 
 def _refuse(uri: str) -> JSON:
