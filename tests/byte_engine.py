@@ -24,7 +24,8 @@ class ByteEngine:
         text = self.script.pop(0)
         for token in self.vocabulary.encode(text, special=True):
             turn.tokens.append(token)
-            yield Generated((token,), bytes([token]), tuple(turn.feed(bytes([token]))))
+            piece = turn.spelled((token,), self.vocabulary)
+            yield Generated((token,), piece.data, tuple(turn.feed_spelled(piece)))
         turn.tokens.append(self.end)
         message = turn.finish("stop")
         yield Finished(message, "stop", Usage(len(prompt), len(turn.tokens)), Timings(), 0)

@@ -1,6 +1,7 @@
 import pytest
 
 from dialects import CODER, DEEPSEEK, HERMES, NEMO
+from interleaved import MADE_FOR_TEST_BY_ID
 from untemplate.dialect import CallBlock, History, Hole, Opening
 from untemplate.dialect.response_template import from_response_template, to_response_template
 from untemplate.errors import DialectError
@@ -36,7 +37,10 @@ def test_json_in_tags_is_said_in_full():
     }
 
 
-@pytest.mark.parametrize(("dialect", "lost"), [(NEMO, "ids"), (CODER, "types of arguments")])
+@pytest.mark.parametrize(
+    ("dialect", "lost"),
+    [(NEMO, "ids"), (CODER, "types of arguments"), (MADE_FOR_TEST_BY_ID, "written in turns")],
+)
 def test_what_can_not_be_said_is_listed(dialect, lost):
     assert any(lost in line for line in to_response_template(with_header(dialect)).unsaid)
 

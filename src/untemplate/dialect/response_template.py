@@ -105,6 +105,8 @@ def _losses(block: CallBlock) -> list[str]:
     out: list[str] = []
     if Hole.ID in block.pattern or block.id_pattern:
         out.append("ids of calls")
+    if block.continued_by:
+        out.append("calls that are written in turns")
     if isinstance(block.arguments, Pairs):
         out.append("types of arguments: they are cast by the schema of the tool")
     return out

@@ -21,7 +21,7 @@ from untemplate.vocabulary.vocabulary import split_at
 
 __all__ = ["Specials", "Spelled", "Speller", "joined", "speller"]
 
-_SPECIAL = (TokenKind.CONTROL, TokenKind.USER_DEFINED)
+_SPECIAL = (int(TokenKind.CONTROL), int(TokenKind.USER_DEFINED))
 _FEW = 64
 
 
@@ -68,10 +68,7 @@ class Speller:
             grammar.dialect, vocabulary.special, lambda i: kinds[i] == TokenKind.CONTROL
         )
         self.markers = frozenset(m.decode() for m in found)
-        # Several ids may have the same text.
-        self._ids = frozenset(
-            i for i, k in enumerate(kinds) if k in _SPECIAL and tokens[i] in found
-        )
+        self._ids = frozenset(i for i in _special_ids(vocabulary) if tokens[i] in found)
         stops = {s.encode() for s in grammar.dialect.stops}
         self._silent = frozenset(i for i in vocabulary.ends if tokens[i] not in stops)
         """Ids that end a generation and are no stop of the dialect: they have no bytes."""
@@ -97,6 +94,12 @@ class Speller:
 def speller(grammar: Grammar, vocabulary: Vocabulary) -> Speller:
     """The speller of a grammar's dialect in a vocabulary."""
     return Speller(grammar, vocabulary)
+
+
+@lru_cache(maxsize=8)
+def _special_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Ids of tokens that stand for themselves; several may have the same text. O(vocabulary)."""
+    return tuple(i for i, kind in enumerate(vocabulary.kinds) if kind in _SPECIAL)
 
 
 class Specials:
