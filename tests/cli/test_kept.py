@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 from corpus import template_source
-from untemplate.cli.kept import KeptAnalyses
+from untemplate.cli import kept as kept_module
+from untemplate.cli.kept import KeptAnalyses, KeptFiles, warm
+from untemplate.constrain import trie, trie_store
 from untemplate.inference import analyse
 from untemplate.template.rendering import CompiledTemplate
+from untemplate.vocabulary import byte_vocabulary
 
 
 @pytest.fixture
@@ -28,13 +31,37 @@ def test_an_analysis_is_written_once_and_read_again(tmp_path, compiled):
     assert again == replace(first, notes=("from the file",))
 
 
-def test_only_the_newest_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("untemplate.cli.kept._MOST", 3)
-    kept = KeptAnalyses(tmp_path)
+def test_only_the_newest_are_kept(tmp_path):
+    kept = KeptFiles(tmp_path, ".json", 3)
+    (tmp_path / "of another kind").touch()
     for number in range(5):
-        kept.put(f"k{number}", str(number))
-    assert len(list(tmp_path.iterdir())) == 3
-    assert kept.get("k4") == "4"
+        kept.put(f"k{number}", b"%d" % number)
+    assert len(list(tmp_path.iterdir())) == 4
+    assert kept.get("k4") == b"4"
+
+
+def test_tries_are_kept_and_read_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("UNTEMPLATE_ANALYSES", str(tmp_path))
+    kept_module._kept_tries.cache_clear()
+    made = []
+    monkeypatch.setattr(
+        trie_store,
+        "load",
+        lambda v, data, load=trie_store.load: made.append(load(v, data)) or made[-1],
+    )
+    vocabulary = byte_vocabulary(["<kept>"], eos="<kept>")
+    warm(vocabulary)
+    (file,) = (tmp_path / "tries").iterdir()
+    trie._held.cache_clear()  # as in another process
+    warm(vocabulary)
+    assert made[0] is None
+    assert trie.token_trie(vocabulary) is made[1]
+    file.write_bytes(b"damaged")
+    trie._held.cache_clear()
+    warm(vocabulary)
+    assert made[2] is None
+    assert trie_store.load(vocabulary, file.read_bytes()) is not None
+    kept_module._kept_tries.cache_clear()
 
 
 def test_a_folder_that_can_not_be_written_is_no_error(tmp_path):

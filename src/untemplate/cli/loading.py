@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from untemplate.cli.inputs import FILE
-from untemplate.cli.kept import open_template
+from untemplate.cli.kept import open_template, warm
 from untemplate.cli.models import pull_shown
 from untemplate.engines.llama.engine import LlamaEngine
 from untemplate.engines.llama.model import Model
@@ -64,6 +64,7 @@ def load(
             err=True,
         )
     engine = LlamaEngine(Model(path), context_tokens=context, threads=threads, sequences=sequences)
+    warm(engine.vocabulary)
     return Loaded(name, engine, template)
 
 

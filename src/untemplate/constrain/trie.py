@@ -16,7 +16,7 @@ leads back to where it started. For a set of bytes that leave the loop (`"` and 
 which tokens hold none of them and no broken UTF-8, by number of characters, and a trie of the rest.
 
 It knows nothing of grammars. Tries are cached by the digest of the vocabulary; building one for
-150,000 tokens takes about half a second, once.
+150,000 tokens takes about half a second, once. `trie_store` keeps them from process to process.
 """
 
 from bisect import bisect_right
@@ -32,7 +32,7 @@ from untemplate.vocabulary import TokenKind, Vocabulary
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Loop", "TokenTrie", "Trie", "mask_words", "token_trie", "trie_of"]
 
@@ -121,39 +121,59 @@ class Loop:
         return found
 
 
+_NODES = ("byte", "rank", "first", "children", "low", "high")
+"""Arrays of numbers over the nodes of a `Trie`."""
+
+
 class TokenTrie:
     """The trie of one vocabulary, and its loops."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, kept: "Mapping[str, Ints] | None" = None) -> None:
+        """Builds the trie, or takes what is slow to build from the `arrays` of an equal one."""
         self.size = vocabulary.size
         self.words = mask_words(vocabulary.size)
-        plain = (TokenKind.NORMAL, TokenKind.BYTE, TokenKind.USER_DEFINED)
-        special = set(vocabulary.special.values()) | vocabulary.ends
-        found: dict[bytes, int] = {}
-        twins: list[tuple[int, int]] = []
-        for token_id, data in enumerate(vocabulary.tokens):
-            if data and vocabulary.kinds[token_id] in plain and token_id not in special:
-                first = found.setdefault(data, token_id)
-                if first != token_id:
-                    twins.append((first, token_id))
-        self.twins = np.array(twins, np.int32).reshape(-1, 2)
         self.data = vocabulary.tokens
         """Bytes of each token, by id."""
-        self.sorted = sorted(found)
-        self.ids = found
+        if kept is None:
+            self.ids, twins = _first_ids(vocabulary)
+            self.sorted = sorted(self.ids)
+            self._order = np.array([self.ids[t] for t in self.sorted], np.int32)
+            self.twins = np.array(twins, np.int32).reshape(-1, 2)
+        else:
+            self.twins, self._order = kept["twins"], kept["order"]
+            order: list[int] = self._order.tolist()
+            self.sorted = [self.data[i] for i in order]
+            self.ids = dict(zip(self.sorted, order, strict=True))
         self.longest = max(map(len, self.sorted), default=0)
         """Bytes of the longest token."""
-        self.single = frozenset(data[0] for data in found if len(data) == 1)
+        self.single = frozenset(data[0] for data in self.sorted if len(data) == 1)
         """Bytes that are tokens of their own."""
-        self._order = np.array([found[t] for t in self.sorted], np.int32)
         self._flat, self._lengths, self._starts = _flatten(self.sorted)
-        self.full = trie_of(self.sorted, self._order)
         self._loops: dict[bytes, Loop] = {}
-        self._broken = _broken(self._flat, self._lengths)
         self._position = np.arange(len(self._flat)) - np.repeat(self._starts, self._lengths)
         is_lead = (self._flat & 0xC0) != 0x80
         self._counts = np.add.reduceat(is_lead.astype(np.int64), self._starts)
-        self._whole = self.row_of([found[t] for t in self.sorted if _is_whole(t)])
+        if kept is None:
+            self.full = trie_of(self.sorted, self._order)
+            self._broken = _broken(self._flat, self._lengths)
+            self._whole = self.row_of([self.ids[t] for t in self.sorted if _is_whole(t)])
+        else:
+            levels: list[int] = kept["levels"].tolist()
+            data = kept["byte"].astype(np.uint8).tobytes()
+            nodes = {name: kept[name].astype(np.int64) for name in _NODES}
+            self.full = Trie(data=data, levels=tuple(levels), order=self._order, **nodes)
+            self._broken = np.zeros(len(self._flat), np.bool_)
+            self._broken[kept["broken"]] = True
+            self._whole = kept["whole"]
+
+    def arrays(self) -> dict[str, Ints]:
+        """What is slow to build, for `trie_store`."""
+        full = self.full
+        nodes = (full.byte, full.rank, full.first, full.children, full.low, full.high)
+        found = {name: array.astype(np.int32) for name, array in zip(_NODES, nodes, strict=True)}
+        found["levels"] = np.array(full.levels, np.int32)
+        found["broken"] = np.flatnonzero(self._broken).astype(np.int32)
+        return found | {"order": self._order, "twins": self.twins, "whole": self._whole}
 
     def loop(self, leaving: bytes) -> Loop:
         """The loop of text that these bytes leave. `leaving` is sorted and small."""
@@ -203,10 +223,35 @@ class TokenTrie:
         )
 
 
+def token_trie(
+    vocabulary: Vocabulary, make: "Callable[[Vocabulary], TokenTrie]" = TokenTrie
+) -> TokenTrie:
+    """The trie of this vocabulary; where there is none yet, `make` is asked for it."""
+    held = _held(vocabulary)
+    if not held:
+        held.append(make(vocabulary))
+    return held[0]
+
+
 @lru_cache(maxsize=8)
-def token_trie(vocabulary: Vocabulary) -> TokenTrie:
-    """The trie of this vocabulary."""
-    return TokenTrie(vocabulary)
+def _held(vocabulary: Vocabulary) -> list[TokenTrie]:
+    """Place for one trie."""
+    del vocabulary
+    return []
+
+
+def _first_ids(vocabulary: Vocabulary) -> tuple[dict[bytes, int], list[tuple[int, int]]]:
+    """The first id of each token that the trie holds, and those that spell the same."""
+    plain = (TokenKind.NORMAL, TokenKind.BYTE, TokenKind.USER_DEFINED)
+    special = set(vocabulary.special.values()) | vocabulary.ends
+    found: dict[bytes, int] = {}
+    twins: list[tuple[int, int]] = []
+    for token_id, data in enumerate(vocabulary.tokens):
+        if data and vocabulary.kinds[token_id] in plain and token_id not in special:
+            first = found.setdefault(data, token_id)
+            if first != token_id:
+                twins.append((first, token_id))
+    return found, twins
 
 
 def _broken(flat: Longs, lengths: Longs) -> Bools:
