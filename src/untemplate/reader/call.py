@@ -333,6 +333,7 @@ class CallFrame:
                 verdict = stands(mark, data, at)
                 if verdict == YES:
                     self.plan = other
+                    self.key = self.key if other.piece else ""
                     return YES
                 best = max(best, verdict)
         return best
