@@ -108,6 +108,7 @@ class TextConstraint:
     def advance(self, token_id):
         assert token_id in (self.ids[self.at], ord("Z"))
         self.at += 1
+        return True
 
     def forced(self):
         ends = [i for i in self.choices if i >= self.at]
@@ -126,6 +127,7 @@ class LettersConstraint:
 
     def advance(self, token_id):
         self.is_finished = token_id == END
+        return True
 
     def forced(self):
         return []

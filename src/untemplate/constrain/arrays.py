@@ -8,15 +8,25 @@ fail are asked beside each item; `contains` counts its answers.
 """
 
 import heapq
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from untemplate.constrain.objects import SPARE
 from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Enter, Pop, Result, State, spelt
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.errors import LimitError
-from untemplate.grammar.schema_atoms import Contains, Items, Size, Unique
-from untemplate.grammar.schema_formula import Formula, conj
+from untemplate.grammar.schema_atoms import (
+    Contains,
+    Items,
+    Numbers,
+    Size,
+    Strings,
+    Typed,
+    Unique,
+)
+from untemplate.grammar.schema_formula import Formula, conj, leaves
 
 if TYPE_CHECKING:
     from untemplate.constrain.values import Goal, Values
@@ -25,6 +35,8 @@ __all__ = ["ArrayMachine"]
 
 Phase = Literal["open", "next", "item", "after"]
 _MOST_STEPS = 20_000
+_ANY_SPREAD = SPARE + 1
+"""An empty string takes one byte more than a digit."""
 
 
 class At(NamedTuple):
@@ -64,6 +76,7 @@ class ArrayMachine:
         )
         self._exits: dict[At, Exit | None] = {}
         self._rests: dict[At, int | None] = {}
+        self._spreads: dict[int, int] = {}
 
     def _members(self, top: tuple[Formula, ...]) -> int | None:
         """How many different items there are, where all are listed."""
@@ -179,7 +192,24 @@ class ArrayMachine:
             if cost is None:
                 return None
             total += cost + (len(self.values.comma) if place else 0)
+            total += self._spread(place)
         return total
+
+    def spared(self, at: At) -> int:
+        """Bytes that are kept until the next item begins."""
+        return self._spread(at.total)
+
+    def _spread(self, place: int) -> int:
+        """Bytes that an item may take beyond the shortest, as that may have been written before."""
+        if not self.is_unique or not place:
+            return 0
+        found = self._spreads.get(place)
+        if found is None:
+            typed = self.values.schemas.typed_goal(self.must(place))
+            found = self._spreads[place] = (
+                _ANY_SPREAD if typed.members is None else _spread_of(typed)
+            )
+        return found
 
     def _search(self, start: At) -> dict[At, int]:
         """Dijkstra: bytes to the end from the start and from what lies on the shortest way."""
@@ -201,6 +231,7 @@ class ArrayMachine:
             if not self.takes_more(at):
                 continue
             comma = len(self.values.comma) if at.total else 0
+            comma += self._spread(at.total)
             formulas = self.goal(at).formulas
             for result, cost in self.values.outcomes(formulas):
                 following = self.after_item(at, result if len(formulas) > 1 else None)
@@ -230,6 +261,20 @@ class ArrayMachine:
         return None if rest is None else value + rest
 
 
+def _spread_of(typed: Typed) -> int:
+    """By how much the longest of some listed values is longer than the shortest."""
+    sizes = [size for part, size in zip(typed.parts, (4, 5, 4), strict=False) if part is True]
+    for leaf in (leaf for part in typed.parts[3:] for leaf in leaves(part)):
+        match leaf:
+            case Strings(members):
+                sizes += [len(json.dumps(member)) for member in members]
+            case Numbers(members):
+                sizes += [len(format(member, "f")) for member in members]
+            case _:
+                pass
+    return max(sizes, default=0) - min(sizes, default=0)
+
+
 @dataclass(frozen=True, slots=True)
 class Array(State):
     """Inside an array, between its items; as `item`, the frame of an item."""
@@ -250,7 +295,8 @@ class Array(State):
     def cost(self) -> int | None:
         if self.phase in ("open", "after"):
             return self.machine.rest(self.at)
-        return self.machine.item_cost(self.at)
+        cost, at = self.machine.item_cost(self.at), self.at
+        return None if cost is None else cost + self.machine.spared(at)
 
     def edges(self, out: Edges) -> None:
         machine, values, at = self.machine, self.machine.values, self.at

@@ -164,6 +164,10 @@ class CompiledGrammar:
         if self._repeats is None:
             self._repeats = Repeats(self._table, self._tokens)
         found = self._repeats.without(row, (number, ctx), memory)
+        if found is None:
+            # What may be written repeats something in any case, and is checked afterwards.
+            place.let_repeat()
+            return row
         if found is not row:
             self._masks.statistics.bytes += found.nbytes
         return found
@@ -181,7 +185,7 @@ class CompiledGrammar:
             if found[0]:
                 after = Configuration(*found)
                 if at.memory is not None or self._table.is_remembering(*found):
-                    after = self._remembered(at, self._data(token_id), found)
+                    after = self._remembered(place, at, self._data(token_id), found)
             if after is None:
                 self._places.refuse(place, token_id)
                 return None
@@ -206,13 +210,19 @@ class CompiledGrammar:
         return self._table.read(number, ctx, data)
 
     def _remembered(
-        self, at: Configuration, data: bytes, found: tuple[int, int]
+        self, place: Place | None, at: Configuration, data: bytes, found: tuple[int, int]
     ) -> Configuration | None:
-        """The configuration after bytes, with what was written; None if it repeats something."""
+        """The configuration after bytes, with what was written; None if it repeats something.
+
+        Where the mask of the place has nothing else, that is taken as well.
+        """
         memory = at.memory
         for memory in remember_all(self._table, at, data):
             if memory is not None and memory.is_repeated:
-                return None
+                place = place or self._place(at)
+                self.mask(place, None)
+                if not place.may_repeat:
+                    return None
         return Configuration(*found, memory)
 
     def step_bytes(self, place: Place, data: bytes) -> Place | None:
@@ -228,7 +238,7 @@ class CompiledGrammar:
                     data = data[len(self.vocabulary.tokens[symbol]) :]
                     continue
                 target = self._table.step(number, ctx, data[0])
-                following = self._remembered(at, data[:1], target) if target[0] else None
+                following = self._remembered(None, at, data[:1], target) if target[0] else None
                 if following is None:
                     return None
                 at, data = following, data[1:]

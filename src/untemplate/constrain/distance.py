@@ -54,6 +54,8 @@ class Distance:
             self._next.clear()
         steps, at = self.way(number, ctx)
         ids = self._tokens.ids
+        # What costs drop beyond the byte that was written was kept for what may not repeat.
+        totals = [self._table.total(*where) for where in at]
         distances = [_FAR] * len(at)
         distances[-1] = 0
         for i in range(len(steps) - 1, -1, -1):
@@ -65,13 +67,15 @@ class Distance:
                 distances[i] = 1 + distances[i + 1]
             else:
                 piece = bytearray()
+                spare = 0
                 for j in range(i, len(steps)):
                     if steps[j] >= SYMBOL:
                         break
                     piece.append(steps[j])
                     data = bytes(piece)
+                    spare += max(totals[j] - totals[j + 1] - 1, 0)
                     if data in ids:
-                        distances[i] = min(distances[i], 1 + distances[j + 1])
+                        distances[i] = min(distances[i], 1 + spare + distances[j + 1])
                     if not self._tokens.has_longer(data):
                         break
             self._found[at[i]] = distances[i]

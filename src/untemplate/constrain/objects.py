@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 
     from untemplate.constrain.values import Goal, Values
 
-__all__ = ["At", "ObjectMachine", "is_plain"]
+__all__ = ["SPARE", "At", "ObjectMachine", "is_plain"]
 
 Phase = Literal["open", "next", "key", "colon", "value", "after"]
+SPARE = 3
+"""The shortest key, or item, may have been written before: with so many bytes more there are
+thousands, and always one more behind an escape."""
 
 
 class At(NamedTuple):
@@ -274,13 +277,16 @@ class ObjectMachine:
             return None
         pairs = [self.pair(n) for n in missing]
         short = self.least - at.total - len(pairs)
+        spare = 0
         if short > 0:
             taken = at.seen | sum(1 << n for n in missing)
             names = [n for n in range(len(self.keys)) if not taken >> n & 1]
             free = sorted(c for n in names if (c := self.pair(n)) is not None)
             classes = [c for n, _ in self.space.classes() if (c := self.pair(n)) is not None]
             pairs += free[:short]
-            pairs += [min(classes, default=None)] * (short - len(free[:short]))
+            others = short - len(free[:short])
+            pairs += [min(classes, default=None)] * others
+            spare = self.spare(at, others)
         if self.most is not None and at.total + len(pairs) > self.most:
             return None
         total = 1
@@ -289,7 +295,13 @@ class ObjectMachine:
                 return None
             total += pair
         commas = len(pairs) - (0 if at.total or not pairs else 1)
-        return total + commas * len(self.values.comma)
+        return total + commas * len(self.values.comma) + spare
+
+    @staticmethod
+    def spare(at: At, others: int) -> int:
+        """Bytes to tell keys apart from those that were written, where names do not do it."""
+        is_first = at.total <= at.seen.bit_count()
+        return SPARE * max(others - is_first, 0)
 
     def pair(self, number: int) -> int | None:
         """Bytes of the shortest pair with a key."""
@@ -341,6 +353,15 @@ class ObjectMachine:
         """Fewest bytes from before the next key to the end of the object."""
         costs = (m.shortest() for m in self.key_machines(at))
         return min((c for c in costs if c is not None), default=None)
+
+    def next_cost(self, at: At) -> int | None:
+        """The same behind a comma, with what is spared until the key begins."""
+        key, rest = self.key_cost(at), self.rest(at)
+        if key is None:
+            return None
+        if rest is not None and self.exit(at) is None:
+            return max(key, rest - len(self.values.comma))
+        return key + (SPARE if self.takes_others else 0)
 
     # ----------------------------------------------------------------------------- for the search
 
@@ -395,7 +416,9 @@ class Object(State):
         match self.phase:
             case "open" | "after":
                 return machine.rest(self.at)
-            case "next" | "key":
+            case "next":
+                return machine.next_cost(self.at)
+            case "key":
                 return machine.key_cost(self.at)
             case "colon" | "value":
                 value = machine.value_cost(self.key, self.at)

@@ -36,7 +36,16 @@ class Configuration(NamedTuple):
 class Place:
     """One configuration."""
 
-    __slots__ = ("configuration", "far", "forced", "is_finished", "near", "row", "steps")
+    __slots__ = (
+        "configuration",
+        "far",
+        "forced",
+        "is_finished",
+        "may_repeat",
+        "near",
+        "row",
+        "steps",
+    )
 
     def __init__(self, configuration: Configuration, *, is_finished: bool) -> None:
         self.configuration = configuration
@@ -49,6 +58,8 @@ class Place:
         """The mask for so many tokens left."""
         self.steps: dict[int, Place | None] = {}
         self.forced: Forced | None = None
+        self.may_repeat = False
+        """Set where the mask has nothing but what was written before."""
 
     def forget(self) -> None:
         """Back to what a place is when it is new."""
@@ -57,6 +68,13 @@ class Place:
         self.near = {}
         self.steps = {}
         self.forced = None
+        self.may_repeat = False
+
+    def let_repeat(self) -> None:
+        """Takes what repeats something, as the mask does; what was refused is asked again."""
+        if not self.may_repeat:
+            self.may_repeat = True
+            self.steps = {token: place for token, place in self.steps.items() if place is not None}
 
 
 class Places:

@@ -75,8 +75,11 @@ class Repeats:
         self._whole = tokens.matching(_WHOLE)
         self._holding: dict[frozenset[str], Longs] = {}
 
-    def without(self, row: Row, at: tuple[int, int], memory: Memory) -> Row:
-        """The mask without what would be repeated."""
+    def without(self, row: Row, at: tuple[int, int], memory: Memory) -> Row | None:
+        """The mask without what would be repeated; None where nothing is left.
+
+        There the schema asks for more than there is, or the budget is at its end.
+        """
         seen = _seen(memory)
         if not seen:
             return row
@@ -94,8 +97,7 @@ class Repeats:
         if not gone:
             return row
         left = row & ~self._tokens.row_of(np.concatenate(gone))
-        # With nothing left the schema asks for more than there is: it is checked afterwards.
-        return left if left.any() else row
+        return left if left.any() else None
 
     def _may_hold(self, seen: frozenset[str]) -> Longs:
         """Tokens that may hold one of these elements whole."""

@@ -274,6 +274,7 @@ class _Plan:
         """The total with as many further pairs as the bounds ask for."""
         machine, (low, high) = self._machine, self._bounds
         short = low - self._at.total - len(pairs)
+        spare = 0
         if short > 0:
             names = [n for n in range(len(machine.keys)) if self._is_free(n) and n not in pairs]
             costs = sorted((c, n) for n in names if (c := self._pair(n, [])) is not None)
@@ -284,6 +285,7 @@ class _Plan:
             if not others:
                 return _FAR
             pairs = {**pairs, **{-1 - len(pairs) - n: min(others) for n in range(short)}}
+            spare = machine.spare(self._at, short)
         if high is not None and self._at.total + len(pairs) > high:
             return _FAR
-        return self._total(pairs)
+        return self._total(pairs) + spare

@@ -316,7 +316,8 @@ class _Writer:
         is_end = token_id in self._ends
         if self._constraint is not None:
             started = perf_counter()
-            self._constraint.advance(token_id)
+            is_taken = self._constraint.advance(token_id)
+            assert is_taken or is_end, "what a mask allows is taken"
             is_end = is_end or self._constraint.is_finished
             self.timings.advance_s += perf_counter() - started
         if token_id not in self._ends:

@@ -13,7 +13,7 @@ Atoms compare by content and never hold a subschema, only its `Place`: recursion
 from dataclasses import dataclass
 from decimal import MAX_PREC, Context, Decimal
 
-from untemplate.grammar.schema_formula import Formula, conj, disj, neg, one
+from untemplate.grammar.schema_formula import All, Formula, Some, conj, disj, neg, one
 
 __all__ = [
     "ANYTHING",
@@ -235,16 +235,13 @@ class Typed:
 
     @property
     def members(self) -> int | None:
-        """How many values there are, where all are listed; None where there may be more."""
+        """How many values there are at most, where all are listed; None where they are not."""
         count = sum(part is True for part in (self.null, self.false, self.true))
         for part in self.parts[3:]:
-            match part:
-                case False:
-                    pass
-                case Numbers(members) | Strings(members):
-                    count += len(members)
-                case _:
-                    return None
+            found = _listed(part)
+            if found is None:
+                return None
+            count += found
         return count
 
     @property
@@ -253,6 +250,22 @@ class Typed:
         return (
             self.null, self.false, self.true, self.number, self.string, self.array, self.object
         )  # fmt: skip
+
+
+def _listed(part: Formula) -> int | None:
+    match part:
+        case False:
+            return 0
+        case Numbers(members) | Strings(members):
+            return len(members)
+        case All(parts):
+            counts = [count for p in parts if (count := _listed(p)) is not None]
+            return min(counts, default=None)
+        case Some(parts):
+            counts = [count for p in parts if (count := _listed(p)) is not None]
+            return sum(counts) if len(counts) == len(parts) else None
+        case _:
+            return None
 
 
 ANYTHING = Typed(True, True, True, True, True, True, True)

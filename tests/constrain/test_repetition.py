@@ -1,0 +1,58 @@
+"""What must not be written twice, at the end of a budget and where there is nothing else."""
+
+import json
+import random
+
+import jsonschema_rs
+import pytest
+
+from constrain.judging import answer_by
+from constrain.test_laws import choose_any, choose_longest, choose_open, run
+from dialects import HERMES
+from untemplate.grammar import build_grammar
+from untemplate.reader import Reader
+from untemplate.turn.checked import broken_keywords
+
+ENOUGH = [
+    {"type": "object", "minProperties": 3},
+    {"type": "array", "uniqueItems": True, "minItems": 3, "items": {"type": "integer"}},
+    {"type": "array", "uniqueItems": True, "minItems": 3, "items": {"enum": ["a", "bb", "ccc"]}},
+    {"type": "array", "uniqueItems": True, "minItems": 2, "items": {"type": ["string", "null"]}},
+]
+TOO_FEW = [
+    {"items": {"type": "integer", "minimum": 1, "maximum": 3}, "minItems": 4},
+    {"items": {"type": "string", "pattern": "^[ab]$"}, "minItems": 3},
+    {"items": {"type": "array", "items": {"const": 1}, "maxItems": 1}, "minItems": 3},
+]
+
+
+def written_by(schema: dict, extra: int, rng: random.Random, choose) -> bytes:
+    compiled = answer_by(schema)
+    return compiled.vocabulary.bytes_of(run(compiled, extra, rng, choose)[:-1])
+
+
+@pytest.mark.parametrize("choose", [choose_any, choose_longest, choose_open])
+@pytest.mark.parametrize("schema", ENOUGH)
+def test_law_14_a_budget_never_forces_a_repetition(schema, choose):
+    for seed in range(3):
+        rng = random.Random(seed)
+        for extra in (0, 1, 3, 40):
+            written = written_by(schema, extra, rng, choose)
+            jsonschema_rs.validate(schema, json.loads(written))
+
+
+@pytest.mark.parametrize("schema", TOO_FEW)
+def test_what_the_mask_allows_is_taken_where_there_is_nothing_else(schema):
+    schema = {"type": "array", "uniqueItems": True, **schema}
+    for extra in (0, 1, 40):
+        written = written_by(schema, extra, random.Random(extra), choose_any)
+        value = json.loads(written)
+        assert len(value) >= schema["minItems"]
+        assert not jsonschema_rs.is_valid(schema, value)
+    # The report says so, and the turn names what came of it.
+    grammar = build_grammar(HERMES, response_schema=schema)
+    assert [k.pointer for k in grammar.report().checked] == ["#/uniqueItems"]
+    reader = Reader(grammar)
+    reader.feed(written)
+    (diagnostic,) = broken_keywords(reader.finish("stop"), grammar)
+    assert diagnostic.code == "against_schema"
