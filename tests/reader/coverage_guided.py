@@ -27,6 +27,7 @@ from reader.outputs import draw
 
 fuzzing.MOST_STEPS *= 5  # to trace a branch is a call, too
 fuzzing.MOST_STEPS_EACH *= 5
+fuzzing.MOST_STEPS_BACK *= 5
 
 PIECES = 0x7F
 """How many byte values stand for pieces."""

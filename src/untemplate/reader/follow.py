@@ -64,10 +64,10 @@ class Follow:
 
 def stands(mark: bytes, data: Data, at: int) -> int:
     """Whether the mark stands at `at`, does not, or may when more bytes are there."""
-    rest = bytes(data[at : at + len(mark)])
-    if rest == mark:
+    if data.startswith(mark, at):
         return YES
-    return MORE if mark.startswith(rest) else NO
+    room = len(data) - at
+    return MORE if room < len(mark) and mark.startswith(bytes(data[at:])) else NO
 
 
 def stand_all(pieces: Sequence[bytes], data: Data, at: int) -> tuple[int, int]:

@@ -14,14 +14,12 @@ import json
 from collections.abc import Mapping
 
 from untemplate.dialect import (
-    KEY_IN_LITERAL,
     Empty,
     Escaped,
     Items,
     JsonType,
     Notation,
     Pairs,
-    Python,
 )
 from untemplate.message import JSON, pointer_token
 from untemplate.reader.chain import Chain, joined
@@ -34,8 +32,6 @@ from untemplate.reader.group_plan import (
     WrittenPlan,
     end_of_form,
     fitting,
-    is_group,
-    is_raw,
     merged,
 )
 from untemplate.reader.json_text import JsonFrame
@@ -196,6 +192,8 @@ class GroupFrame:
                 at = self._choose(data, at, sink)
             elif state == _VALUE:
                 at = self._read_value(data, at, sink, final=final)
+                if self._child is not None:  # it has read as far as it can
+                    break
             else:
                 at = self._read_after(data, at)
             if at == before and state == self._state:
@@ -289,8 +287,7 @@ class GroupFrame:
         waits = False
         standing: list[tuple[Form, int]] = []
         for form in self._plan.forms:
-            pieces = form.before.replace(KEY_IN_LITERAL, self._key).encode().split()
-            verdict, end = stand_all(pieces, data, at)
+            verdict, end = stand_all(form.pieces_of(self._key), data, at)
             if verdict == MORE:
                 waits = True
             elif verdict == YES and not waits:
@@ -347,32 +344,29 @@ class GroupFrame:
             if verdict == YES:
                 return self._unwrap(data, at, sink)
             self._begin(at, sink)
-        raw = self._may_be_raw()
-        if raw and all(k == "string" for k in kinds):
+        assert self._form is not None
+        chosen = self._form.chosen(kinds)
+        if chosen.is_raw:
             return self._start(self._text_value("string"), "string", at)
-        if all(isinstance(self._types[k].encoding, Empty) and not self._closer(k) for k in kinds):
+        if chosen.is_empty and not any(map(self._closer, kinds)):
             return self._tell_null(at, sink)
         first = past_space(data, at + self._blanks)
         if first == len(data):
             self._blanks = first - at
             return at
         self._blanks = 0
-        groups: list[JsonType] = [k for k in kinds if is_group(self._types[k].encoding)]
-        for kind in groups:
+        for kind in chosen.groups:
             verdict = self._begins_group(kind, data, first)
             if verdict == MORE:
                 return at
             if verdict == YES:
                 return self._start_group(kind, first)
-        others: list[JsonType] = [k for k in kinds if k not in groups and k != "string"]
-        plain = others[0] if others else kinds[0]
-        opens = b"{[" if raw else b"{[\"'"
-        if not self._closer(plain) or (not raw and data[first] in opens):
-            python = any(isinstance(self._types[k].encoding, Python) for k in kinds)
-            follow = None if self._closer(plain) else self._plan.follow
-            frame = JsonFrame(python=python, head=self._next_head(), follow=follow)
+        plain, closer = chosen.plain, self._closer(chosen.plain)
+        if not closer or (not chosen.may_be_raw and data[first] in b"{[\"'"):
+            follow = None if closer else self._plan.follow
+            frame = JsonFrame(python=chosen.python, head=self._next_head(), follow=follow)
             return self._start(frame, plain, first)
-        if raw:
+        if chosen.may_be_raw:
             plain = "string"
         return self._start(self._text_value(plain), plain, at)
 
@@ -383,17 +377,13 @@ class GroupFrame:
         kind = self._kinds[0]
         return self._start(JsonFrame(members=True, python=True), kind, past_space(data, at))
 
-    def _may_be_raw(self) -> bool:
-        """Whether the value may be a string that is written as it is."""
-        return "string" in self._kinds and is_raw(self._types["string"].encoding)
-
     @property
     def _types(self) -> Mapping[JsonType, WrittenPlan]:
         assert self._form is not None
         return self._form.types
 
     def _closer(self, kind: JsonType) -> bytes:
-        return self._types[kind].closer.replace(KEY_IN_LITERAL, self._key).encode()
+        return self._types[kind].closer_of(self._key)
 
     def _next_head(self) -> str:
         if self._is_muted:

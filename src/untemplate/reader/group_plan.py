@@ -9,6 +9,7 @@ A *form* is what may stand between a key and its value, with the types that are 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import assert_never
 
 from untemplate.dialect import (
@@ -52,7 +53,7 @@ _WEAK = 3
 """A mark that is shorter may well be text; what follows it is looked at, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WrittenPlan:
     """How values of one type stand in one form."""
 
@@ -62,8 +63,33 @@ class WrittenPlan:
     lead: bytes
     """White space of the template's own before the closer."""
 
+    @cached_property
+    def _closer(self) -> bytes | None:
+        return None if KEY_IN_LITERAL in self.closer else self.closer.encode()
+
+    def closer_of(self, key: str) -> bytes:
+        """What stands behind the value of this key."""
+        made = self._closer
+        return self.closer.replace(KEY_IN_LITERAL, key).encode() if made is None else made
+
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """What may read a value of these types."""
+
+    groups: tuple[JsonType, ...]
+    """Types in a notation of the family's own."""
+    plain: JsonType
+    """The type that is read if it is none of those."""
+    may_be_raw: bool
+    """Whether it may be a string that is written as it is."""
+    is_raw: bool
+    is_empty: bool
+    """Whether nothing at all stands for it."""
+    python: bool
+
+
+@dataclass(frozen=True)
 class Form:
     """One way to lead from a key to its value."""
 
@@ -73,9 +99,42 @@ class Form:
     """White space of the template's own before the value."""
     types: Mapping[JsonType, WrittenPlan]
 
-    @property
+    @cached_property
     def kinds(self) -> Kinds:
         return tuple(self.types)
+
+    @cached_property
+    def _chosen(self) -> dict[Kinds, Chosen]:
+        return {}
+
+    def chosen(self, kinds: Kinds) -> Chosen:
+        """What may read a value that is one of these types."""
+        found = self._chosen.get(kinds)
+        if found is None:
+            encodings: dict[JsonType, Encoding] = {k: self.types[k].encoding for k in kinds}
+            groups: Kinds = tuple(k for k in kinds if is_group(encodings[k]))
+            others: list[JsonType] = [k for k in kinds if k not in groups and k != "string"]
+            raw = "string" in kinds and is_raw(encodings["string"])
+            found = self._chosen[kinds] = Chosen(
+                groups,
+                others[0] if others else kinds[0],
+                may_be_raw=raw,
+                is_raw=raw and all(k == "string" for k in kinds),
+                is_empty=all(isinstance(e, Empty) for e in encodings.values()),
+                python=any(isinstance(e, Python) for e in encodings.values()),
+            )
+        return found
+
+    @cached_property
+    def _pieces(self) -> tuple[bytes, ...] | None:
+        return None if KEY_IN_LITERAL in self.before else tuple(self.before.encode().split())
+
+    def pieces_of(self, key: str) -> tuple[bytes, ...]:
+        """What stands between this key and its value, without white space."""
+        made = self._pieces
+        if made is None:
+            return tuple(self.before.replace(KEY_IN_LITERAL, key).encode().split())
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,8 @@ def _at(root: JSON, pointer: str) -> JSON:
 
 def property_of(schema: JSON, key: str, root: JSON) -> JSON:
     """What a schema asks of a member in any case; None when it asks nothing."""
+    if not isinstance(schema, dict):
+        return None
 
     def named(found: Mapping[str, JSON]) -> Iterator[JSON]:
         properties, patterns = found.get("properties"), found.get("patternProperties")
@@ -92,6 +94,8 @@ def property_of(schema: JSON, key: str, root: JSON) -> JSON:
 
 def items_of(schema: JSON, index: int, root: JSON) -> JSON:
     """What a schema asks of an item in any case; None when it asks nothing."""
+    if not isinstance(schema, dict):
+        return None
 
     def numbered(found: Mapping[str, JSON]) -> Iterator[JSON]:
         first, rest = found.get("prefixItems"), found.get("items")
@@ -166,6 +170,8 @@ def _stands_alone(root: JSON) -> bool:
 
 def types_of(schema: JSON, root: JSON) -> Kinds:
     """Types that a value of the schema may have, as far as it names them."""
+    if not isinstance(schema, dict):
+        return ALL_KINDS
     found = _types(schema, root, {})
     return tuple(k for k in ALL_KINDS if k in found) or ALL_KINDS
 

@@ -1,12 +1,11 @@
 """Makes the values that nearly every piece of a stream becomes, cheaper than their classes do.
 
-A frozen dataclass sets each field through `object.__setattr__`, which looks the name up; here the
-fields' own descriptors are called. The values are the same: `tests/reader/test_quick.py` compares
-them. A class that gets another field fails here when it is imported, not later.
+A frozen dataclass sets each field through `object.__setattr__`, which looks the name up. Here they
+are set on a blank of the same layout, which then becomes the value. The values are the same:
+`tests/reader/test_quick.py` compares them. A class that gets another field fails here when it is
+imported, not later.
 """
 
-from collections.abc import Callable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from untemplate.message import CallDelta, Delta, Span
@@ -17,58 +16,63 @@ if TYPE_CHECKING:
 
 __all__ = ["arguments_event", "arguments_news", "text_event", "text_news"]
 
-_Setter = Callable[[object, object], None]
+
+def _blank(of: Any, *fields: str) -> Any:
+    """A class of the same layout whose fields may be set."""
+    assert of.__slots__ == fields
+    return type(of.__name__, (), {"__slots__": fields})
 
 
-def _setters(of: Any) -> list[_Setter]:
-    """What sets the fields of a dataclass with slots, in their order."""
-    return [getattr(of, f.name).__set__ for f in fields(of)]
-
-
-_new = object.__new__
-_arguments_index, _arguments_text, _arguments_span = _setters(ArgumentsDelta)
-_text_kind, _text_text, _text_span = _setters(TextDelta)
-_content, _reasoning, _calls = _setters(Delta)
-_index, _id, _name, _arguments, _state = _setters(CallDelta)
+_ArgumentsDelta = _blank(ArgumentsDelta, "index", "text", "span")
+_TextDelta = _blank(TextDelta, "kind", "text", "span")
+_Delta = _blank(Delta, "content", "reasoning_content", "tool_calls")
+_CallDelta = _blank(CallDelta, "index", "id", "name", "arguments", "state")
 
 
 def arguments_event(index: int, text: str, span: Span) -> ArgumentsDelta:
     """`ArgumentsDelta(index, text, span)`."""
-    event = _new(ArgumentsDelta)
-    _arguments_index(event, index)
-    _arguments_text(event, text)
-    _arguments_span(event, span)
-    return event
+    event = _ArgumentsDelta()
+    event.index = index
+    event.text = text
+    event.span = span
+    event.__class__ = ArgumentsDelta
+    made: ArgumentsDelta = event
+    return made
 
 
 def text_event(kind: "TextKind", text: str, span: Span) -> TextDelta:
     """`TextDelta(kind, text, span)`."""
-    event = _new(TextDelta)
-    _text_kind(event, kind)
-    _text_text(event, text)
-    _text_span(event, span)
-    return event
+    event = _TextDelta()
+    event.kind = kind
+    event.text = text
+    event.span = span
+    event.__class__ = TextDelta
+    made: TextDelta = event
+    return made
 
 
 def arguments_news(index: int, text: str) -> Delta:
     """`Delta(tool_calls=(CallDelta(index, arguments=text),))`."""
-    call = _new(CallDelta)
-    _index(call, index)
-    _id(call, None)
-    _name(call, None)
-    _arguments(call, text)
-    _state(call, None)
-    news = _new(Delta)
-    _content(news, "")
-    _reasoning(news, "")
-    _calls(news, (call,))
-    return news
+    call = _CallDelta()
+    call.index = index
+    call.id = call.name = call.state = None
+    call.arguments = text
+    call.__class__ = CallDelta
+    news = _Delta()
+    news.content = news.reasoning_content = ""
+    news.tool_calls = (call,)
+    news.__class__ = Delta
+    made: Delta = news
+    return made
 
 
 def text_news(kind: "TextKind", text: str) -> Delta:
     """`Delta(content=text)`, or the same for reasoning."""
-    news = _new(Delta)
-    _content(news, text if kind == "content" else "")
-    _reasoning(news, "" if kind == "content" else text)
-    _calls(news, ())
-    return news
+    news = _Delta()
+    is_content = kind == "content"
+    news.content = text if is_content else ""
+    news.reasoning_content = "" if is_content else text
+    news.tool_calls = ()
+    news.__class__ = Delta
+    made: Delta = news
+    return made
