@@ -168,9 +168,7 @@ class CompiledGrammar:
             # What may be written repeats something in any case, and is checked afterwards.
             place.let_repeat()
             return row
-        if found is not row:
-            self._masks.statistics.bytes += found.nbytes
-        return found
+        return row if found is row else self._masks.kept(found)
 
     def step(self, place: Place, token_id: int) -> Place | None:
         """The place after a token; None when it is not allowed."""

@@ -37,7 +37,7 @@ class MaskStatistics:
     shared: int = 0
     """Masks of new configurations taken from another one."""
     rows: int = 0
-    """Masks held."""
+    """Different masks held."""
     bytes: int = 0
 
 
@@ -96,6 +96,8 @@ class Masks:
         self._shared: dict[tuple[int, int, tuple[int, ...], int], Mask] = {}
         self._depths: dict[int, list[int]] = {}
         self._loop_rows: dict[tuple[bytes, int], Row] = {}
+        self._rows: dict[bytes, Row] = {}
+        """Rows by what is in them, which is their memory too."""
 
     def row(self, number: int, ctx: int) -> Row:
         """The mask of a configuration. It is never empty, and not to be changed."""
@@ -109,19 +111,28 @@ class Masks:
         loop = self._loop_row(number, ctx, leaving)
         found = mask.rows.get(id(loop))
         if found is None:
-            found = mask.rows[id(loop)] = mask.row | loop
-            self._count(found)
+            found = mask.rows[id(loop)] = self.kept(mask.row | loop)
         return found
 
     def forget(self) -> None:
         """Drops all masks."""
         self._shared = {}
         self._depths = {}
+        self._rows = {}
         self.statistics.rows = self.statistics.bytes = 0
 
-    def _count(self, row: Row) -> None:
-        self.statistics.rows += 1
-        self.statistics.bytes += row.nbytes
+    def kept(self, row: Row) -> Row:
+        """The same row as one object for all places: of ten places nine have that of another.
+
+        What is copied again and again stays in the caches of the processor then.
+        """
+        data = row.tobytes()
+        found = self._rows.get(data)
+        if found is None:
+            found = self._rows[data] = np.frombuffer(data, np.int32)
+            self.statistics.rows += 1
+            self.statistics.bytes += row.nbytes
+        return found
 
     def _loop_row(self, number: int, ctx: int, leaving: bytes) -> Row:
         """Tokens that stay in the loop, as far as the count goes."""
@@ -177,14 +188,13 @@ class Masks:
         count = ctx & COUNT_MASK
         targets = found.targets | {table.step_symbol(number, ctx, t) for t in symbols}
         targets.add((number, ctx))
-        mask = Mask(row, ctx, frozenset(targets), found)
+        mask = Mask(self.kept(row), ctx, frozenset(targets), found)
         depths = self._depths.setdefault(number, [])
         if found.depth not in depths:
             depths.append(found.depth)
         is_far = count > found.used and count
         frames = self._frames(ctx, found.depth)
         self._shared[number, found.depth, frames, -1 if is_far else count] = mask
-        self._count(row)
         return mask
 
     def _packed(self, *parts: NDArray[np.int32]) -> Row:
@@ -241,9 +251,7 @@ class Masks:
         leaving = self._table.leaving[number]
         if leaving is not None:
             near |= self._near_loop(number, ctx, leaving, left)
-        near &= row
-        self._count(near)
-        return near
+        return self.kept(near & row)
 
     def _is_near(self, target: tuple[int, int], left: int) -> bool:
         return bool(target[0]) and self._distance.tokens(*target) <= left
