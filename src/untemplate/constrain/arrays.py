@@ -218,7 +218,8 @@ class ArrayMachine:
         done: set[At] = set()
         heap = [(0, start)]
         goal: tuple[int, At] | None = None
-        while heap and (goal is None or heap[0][0] < goal[0]):
+        least = 1 + (self._verdicts.least() or 0)
+        while heap and (goal is None or heap[0][0] + least < goal[0]):
             far, at = heapq.heappop(heap)
             if at in done:
                 continue

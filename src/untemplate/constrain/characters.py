@@ -162,7 +162,12 @@ class StringMachine:
 
 def _words_of(verdicts: Verdicts, cost: Callable[[int, int], int]) -> Words:
     product = Product({atom: automaton_of(atom) for atom in verdicts.leaves()})
-    return Words(product, cost, lambda state: verdicts.exit(product.truth(state).__getitem__))
+    return Words(
+        product,
+        cost,
+        lambda state: verdicts.exit(product.truth(state).__getitem__),
+        verdicts.least() or 0,
+    )
 
 
 def _split(formula: Formula) -> tuple[Formula, Formula]:

@@ -353,7 +353,8 @@ class NumberMachine:
         heap = [(self._needs(start[0]), 0, start)]
         goal: tuple[int, tuple[int, int]] | None = None
         steps = 0
-        while heap and (goal is None or heap[0][0] < goal[0]):
+        least = self._verdicts.least() or 0
+        while heap and (goal is None or heap[0][0] + least < goal[0]):
             _, far, here = heapq.heappop(heap)
             far = -far
             if far > best[here]:
@@ -361,7 +362,7 @@ class NumberMachine:
             rest = self._rest(here)
             if rest is not None and (goal is None or far + rest < goal[0]):
                 goal = (far + rest, here)
-            if here in self._costs or rest == 0:
+            if here in self._costs or rest == least:
                 continue
             steps += 1
             if steps > _MOST_STEPS:

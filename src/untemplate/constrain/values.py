@@ -185,7 +185,10 @@ class Kinds:
     def _verdicts(self, part: int) -> Verdicts | None:
         """What is asked of one kind; None: it is not allowed."""
         parts = [relax(t.parts[part], self.values.is_known) for t in self._typed]
-        return None if parts[0] is False else Verdicts(tuple(parts), self.goal.judge)
+        if parts[0] is False:
+            return None
+        verdicts = Verdicts(tuple(parts), self.goal.judge)
+        return None if verdicts.least() is None else verdicts
 
     @cached_property
     def words(self) -> tuple[tuple[bytes, Exit], ...]:

@@ -65,6 +65,14 @@ class Verdicts:
         """Whether the judge goes on after a result."""
         return self._cost_after(result) is not None
 
+    def least(self) -> int | None:
+        """A lower bound of what follows, so that searches for the cheapest end stop early.
+
+        None: whatever the value is, it leads nowhere.
+        """
+        result = tuple(f for f in self.formulas[1:] if isinstance(f, bool))
+        return 0 if len(result) < len(self.formulas) - 1 else self._cost_after(result)
+
     def _cost_after(self, result: tuple[bool, ...]) -> int | None:
         if self.judge is None:
             return 0

@@ -182,6 +182,7 @@ class Words:
         product: Product,
         cost: Callable[[int, int], int],
         end: Callable[[int], Exit | None],
+        least: int = 0,
         most_steps: int = 200_000,
     ) -> None:
         """Sets up the search for ends.
@@ -190,11 +191,13 @@ class Words:
             product: the automata.
             cost: bytes of the cheapest character of a range.
             end: whether the string may end in a state of the product, and what follows.
+            least: a lower bound of what follows.
             most_steps: bound of the search.
         """
         self._product = product
         self._cost_of_span = cost
         self._end = end
+        self._least = least
         self._living: dict[int, tuple[Span, ...]] = {}
         self._exits: dict[int, Exit | None] = {}
         self._costs: dict[int, int | None] = {}
@@ -283,7 +286,7 @@ class Words:
         done: set[int] = set()
         heap = [(0, start)]
         goal: tuple[int, int] | None = None
-        while heap and (goal is None or heap[0][0] < goal[0]):
+        while heap and (goal is None or heap[0][0] + self._least < goal[0]):
             far, state = heapq.heappop(heap)
             if state in done:
                 continue
@@ -297,7 +300,7 @@ class Words:
             rest = self._costs[state] if is_known else None if found is None else found.cost
             if rest is not None and (goal is None or far + rest < goal[0]):
                 goal = (far + rest, state)
-            if is_known or rest == 0:
+            if is_known or rest == self._least:
                 continue
             for low, high, target in self._product.spans(state):
                 weight = far + self._cost_of_span(low, high)
