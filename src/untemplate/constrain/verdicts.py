@@ -71,7 +71,9 @@ class Verdicts:
         None: whatever the value is, it leads nowhere.
         """
         result = tuple(f for f in self.formulas[1:] if isinstance(f, bool))
-        return 0 if len(result) < len(self.formulas) - 1 else self._cost_after(result)
+        if self.is_single or len(result) < len(self.formulas) - 1:
+            return 0
+        return self._cost_after(result)
 
     def _cost_after(self, result: tuple[bool, ...]) -> int | None:
         if self.judge is None:
