@@ -35,7 +35,7 @@ class Spelled:
     """All markers of the dialect that are tokens."""
 
     def __add__(self, other: "Spelled") -> "Spelled":
-        return joined((self, other))
+        return joined((self, other)) if self.data else other
 
     def cut(self, size: int) -> tuple["Spelled", "Spelled"]:
         """The first `size` bytes, and the rest; a marker belongs to where it begins."""
