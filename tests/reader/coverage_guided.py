@@ -25,9 +25,9 @@ from reader import fuzzing
 from reader.fuzzing import CHOICES, bits, check
 from reader.outputs import draw
 
-fuzzing.MOST_STEPS *= 5  # to trace a branch is a call, too
-fuzzing.MOST_STEPS_EACH *= 5
-fuzzing.MOST_STEPS_BACK *= 5
+fuzzing.MOST_STEPS *= 20  # to trace a branch is a call, too; what is pumped up shows the rest
+fuzzing.MOST_STEPS_EACH *= 20
+fuzzing.MOST_STEPS_BACK *= 20
 
 PIECES = 0x7F
 """How many byte values stand for pieces."""

@@ -155,7 +155,11 @@ def pumped(data, rng):
 
 
 def check_pumped(chosen, data, rng):
-    """Law 6: twice as much of one piece takes at most twice the steps."""
+    """Law 6: twice as much of one piece takes about twice the steps.
+
+    Somewhat more where a bound is passed in between, as that of a key; four times if it grew with
+    the square.
+    """
     small, large = pumped(data, rng)
     size = rng.choice((1, 3, 16, 2 * len(large)))
 
@@ -167,6 +171,6 @@ def check_pumped(chosen, data, rng):
         reader.finish("length")
         return Counted.taken()[0]
 
-    if taken(large) > 2.2 * taken(small) + MOST_STEPS:
+    if taken(large) > 2.5 * taken(small) + MOST_STEPS:
         found = taken(small), taken(large)  # now what is made once is there
-        assert found[1] <= 2.2 * found[0] + MOST_STEPS, f"steps {found} by {size}: {large!r}"
+        assert found[1] <= 2.5 * found[0] + MOST_STEPS, f"steps {found} by {size}: {large!r}"
