@@ -75,7 +75,7 @@ def calls_validate(row, dialect, rng, extra, choose):
 @pytest.mark.parametrize("name", ALL)
 def test_law_09_14_some_tools_of_the_corpus(name):
     rng = random.Random(f"tools {name}")
-    for row in rng.sample(schemas("bfcl"), 5):
+    for row in rng.sample(schemas("bfcl"), 4):
         choose = CHOICES[rng.choice(list(CHOICES))]
         calls_validate(row, ALL[name], rng, rng.choice(BUDGETS), choose)
 
@@ -114,8 +114,8 @@ def answers_validate(row, number):
 
 
 def test_law_09_14_some_schemas_from_the_wild():
-    rows = [r for r in schemas("jsonschemabench") if len(json.dumps(r["schema"])) < 900]
-    for number, row in enumerate(random.Random(3).sample(rows, 4)):
+    rows = [r for r in schemas("jsonschemabench") if len(json.dumps(r["schema"])) < 600]
+    for number, row in enumerate(random.Random(3).sample(rows, 3)):
         answers_validate(row, number)
 
 
