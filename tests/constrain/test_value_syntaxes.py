@@ -119,6 +119,14 @@ WHOLE = {
     "dependentSchemas": {**an_object(a={}, b={}), "dependentSchemas": {"a": {"maxProperties": 1}}},
     "anyOf": {**AB, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
     "oneOf": {**AB, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    "if else": {
+        **AB,
+        "if": {"required": ["a"]},
+        "then": {"required": ["b"]},
+        "else": {"maxProperties": 0},
+    },
+    "oneOf of sizes": {**AB, "oneOf": [{"minProperties": 2}, {"required": ["a"]}]},
+    "anyOf of values": {**AB, "anyOf": [{"required": ["b"]}, an_object(a={"maxLength": 1})]},
     "allOf": {
         "type": "object",
         "allOf": [

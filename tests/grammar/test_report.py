@@ -128,4 +128,8 @@ def test_a_strict_tool_is_refused_where_it_is_not_exact():
 def test_arguments_pair_by_pair():
     schema = {"properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
     assert told(schema)["#/anyOf/0/required"][0] == "exact"
-    assert told(schema, CODER)["#/anyOf/0/required"][0] == "checked"
+    assert told(schema, CODER)["#/anyOf/0/required"][0] == "exact"
+    option = {"properties": {"a": {"const": 1}}}
+    values = {"properties": {"a": {}}, "anyOf": [option, {"required": ["b"]}]}
+    assert told(values)["#/anyOf"][0] == "exact"
+    assert told(values, CODER)["#/anyOf"][0] == "checked"

@@ -93,6 +93,11 @@ class ObjectMachine:
         self._values: dict[int, int | None] = {}
         self._exits: dict[At, Exit | None] = {}
 
+    @property
+    def has_choices(self) -> bool:
+        """Whether what has to come hangs on what was written."""
+        return not self._is_plain
+
     @cached_property
     def space(self) -> KeySpace:
         """How keys are told apart."""

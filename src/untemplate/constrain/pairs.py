@@ -6,12 +6,14 @@ What may stand at a place depends on the keys seen: a node gives it as literals,
 strings, and is written out when a text comes there. What the set of positions makes of literals,
 closers and special tokens is not the business of this module.
 
-Keywords that may fail (branches of `anyOf`, say) are not followed here but checked once the value
-is written.
+Keywords of which one or another has to hold (branches of `anyOf`, say) are followed as far as they
+ask for keys: which are there, and how many. Where they ask for values, what was written is checked.
 """
 
+import heapq
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from untemplate.constrain.objects import At, ObjectMachine, is_plain
@@ -19,11 +21,13 @@ from untemplate.constrain.positions import INFINITE, Raw, Step, Ways
 from untemplate.constrain.text import Avoid
 from untemplate.constrain.verdicts import Verdicts, top_parts
 from untemplate.dialect import Items, Pairs
+from untemplate.errors import LimitError
 from untemplate.grammar import nodes
 from untemplate.grammar.marks import openings
-from untemplate.grammar.schema_atoms import Pattern, Strings
+from untemplate.grammar.schema_atoms import HasKey, Pattern, Size, Strings
 from untemplate.grammar.schema_formula import Formula, conj, neg
 from untemplate.grammar.schema_patterns import pattern_formula
+from untemplate.grammar.schema_relax import about_keys
 
 if TYPE_CHECKING:
     from untemplate.constrain.notation import NotationWriter
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["PairsPlan"]
 
 _OTHER = -1
+_MOST_STEPS = 5_000
 _KEY = Pattern(f"^{nodes.KEY_CHARACTER}+$")
 """Keys that no schema names, as far as they can be told from what follows them."""
 
@@ -48,9 +53,9 @@ class PairsPlan:
         self.pairs = pairs
         self._writer = writer
         self._scope = scope
-        # Keywords that may fail would need every value to be judged.
-        plain = conj(*(p for p in top_parts(formula) if is_plain(p)))
-        self._machine = ObjectMachine(writer.values(), Verdicts((plain,)))
+        # Keywords that may fail by a value would need every value to be judged.
+        followed = conj(*(p if is_plain(p) else about_keys(p) for p in top_parts(formula)))
+        self._machine = ObjectMachine(writer.values(), Verdicts((followed,)))
         self._nodes: dict[tuple[At, bool], PairsNode] = {}
         self._written: dict[tuple[int, tuple[str, ...]], Ways] = {}
 
@@ -127,6 +132,8 @@ class PairsPlan:
     def rest(self, node: "PairsNode", of: Callable[[Step], int]) -> int:
         """Fewest bytes and special tokens after the pairs seen."""
         pairs, machine, at = self.pairs, self._machine, node.at
+        if machine.has_choices:
+            return self._searched(node, of)
         missing = machine.all_missing(at)
         costs = [self._pair(n, at, of) for n in missing]
         need = machine.least - at.total - len(costs)
@@ -150,6 +157,42 @@ class PairsPlan:
         between = separators * of(nodes.Literal(pairs.separator.encode()))
         tail = of(nodes.Literal(pairs.tail.encode()))
         return min(head + sum(costs) + between + tail, INFINITE)
+
+    def _searched(self, node: "PairsNode", of: Callable[[Step], int]) -> int:
+        """The same where keys hang on one another: Dijkstra over the sets of keys that matter."""
+        pairs, machine = self.pairs, self._machine
+        if node.is_start and machine.exit(node.at) is not None:
+            return of(nodes.Literal(pairs.none.encode()))
+        separator = of(nodes.Literal(pairs.separator.encode()))
+        tail = of(nodes.Literal(pairs.tail.encode()))
+        first = of(nodes.Literal(pairs.head.encode())) if node.is_start else 0
+        heap = [(first, node.at)]
+        done: set[At] = set()
+        while heap:
+            cost, at = heapq.heappop(heap)
+            if at in done:
+                continue
+            done.add(at)
+            if at.total and machine.exit(at) is not None:
+                return min(cost + tail, INFINITE)
+            if len(done) > _MOST_STEPS:
+                raise LimitError("arguments have too many ways to be completed")
+            # What has to come in any case comes first, where the order does not matter.
+            missing = [] if machine.values.is_ordered else machine.all_missing(at)[:1]
+            for number in missing or self._deciding:
+                seen = machine.saw(number, at) if self._is_alike(number) else None
+                if seen is not None and seen not in done:
+                    more = self._pair(number, at, of) + (separator if at.total else 0)
+                    heapq.heappush(heap, (cost + more, seen))
+        return INFINITE
+
+    @cached_property
+    def _deciding(self) -> tuple[int, ...]:
+        """The keys by which it may be decided whether the object can end."""
+        leaves = self._machine.verdicts.leaves()
+        if any(isinstance(leaf, Size) for leaf in leaves):
+            return (*range(len(self._machine.keys)), _OTHER)
+        return tuple(self._machine.number_of(a.key) for a in leaves if isinstance(a, HasKey))
 
     def _pair(self, number: int, at: At, of: Callable[[Step], int]) -> int:
         lead = of(nodes.Literal(self.pairs.open.encode()))

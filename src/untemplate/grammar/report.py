@@ -26,7 +26,6 @@ from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import (
     MOST_DIGITS,
     Format,
-    HasKey,
     Keys,
     Length,
     Multiple,
@@ -40,9 +39,9 @@ from untemplate.grammar.schema_atoms import (
 from untemplate.grammar.schema_atoms import Items as ItemsAtom
 from untemplate.grammar.schema_check import Draft, subschemas
 from untemplate.grammar.schema_formats import CHECKED, FORMATS
-from untemplate.grammar.schema_formula import All, Formula, Not, leaves
+from untemplate.grammar.schema_formula import All, Formula, leaves
 from untemplate.grammar.schema_keywords import decimal
-from untemplate.grammar.schema_relax import Known, why_unknown
+from untemplate.grammar.schema_relax import Known, asks_keys_only, why_unknown
 from untemplate.message import JSON, Tool, pointer_token
 
 __all__ = ["InPairs", "Keyword", "Report", "Status", "in_pairs", "refuse_inexact", "report_on"]
@@ -347,9 +346,7 @@ def _top(formula: Formula) -> tuple[Formula, ...]:
 
 def _is_in_pairs(part: Formula) -> bool:
     """Whether a part is followed where an object is written pair by pair."""
-    if isinstance(part, Not):
-        return isinstance(part.part, HasKey)
-    return isinstance(part, bool | Properties | Keys | HasKey | Size)
+    return isinstance(part, Properties | Keys) or asks_keys_only(part)
 
 
 def _is_endless(formula: Formula) -> bool:

@@ -13,12 +13,14 @@ from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import (
     Contains,
     Format,
+    HasKey,
     Items,
     Keys,
     Multiple,
     Pattern,
     Properties,
     Schema,
+    Size,
     Unchecked,
     Unique,
 )
@@ -36,7 +38,7 @@ from untemplate.grammar.schema_formula import (
 )
 from untemplate.grammar.schema_patterns import pattern_formula, pattern_problem
 
-__all__ = ["Known", "relax", "why_unknown"]
+__all__ = ["Known", "about_keys", "asks_keys_only", "relax", "why_unknown"]
 
 IsKnown = Callable[[Schema], bool]
 
@@ -95,6 +97,32 @@ def _relaxed(formula: Formula, positive: bool, is_known: IsKnown) -> Formula:
         case _:
             if why_unknown(formula) is None and (positive or _is_known(formula, is_known)):
                 return formula
+            return positive
+
+
+def about_keys(formula: Formula) -> Formula:
+    """What a formula over objects asks of their keys alone; never narrower."""
+    return _about_keys(formula, True)
+
+
+def asks_keys_only(formula: Formula) -> bool:
+    """Whether a formula over objects asks for no values."""
+    return all(isinstance(leaf, HasKey | Size) for leaf in leaves(formula))
+
+
+def _about_keys(formula: Formula, positive: bool) -> Formula:
+    match formula:
+        case bool() | HasKey() | Size():
+            return formula
+        case Not(inner):
+            return neg(_about_keys(inner, not positive))
+        case All(parts):
+            return conj(*(_about_keys(p, positive) for p in parts))
+        case Some(parts):
+            return disj(*(_about_keys(p, positive) for p in parts))
+        case One(parts) if asks_keys_only(formula):
+            return one(parts)
+        case _:
             return positive
 
 
