@@ -11,7 +11,7 @@ tool's schema. The first value of a key stands; a second one is kept out.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from untemplate.dialect import (
     Empty,
@@ -412,11 +412,18 @@ class GroupFrame:
             next((e for k in self._kinds if (e := self._empty(k))), ""),
             self._plan.opener,
             self._openings() if self._plan.opener else (),
-            accepted_by(self._schema_of_value(), self._root),
+            self._accepts(),
         )
         return TextValue(
             plan, self._kinds, skip=self._form.skip if self._form else b"", head=self._next_head()
         )
+
+    def _accepts(self) -> Callable[[str], bool]:
+        """Whether the schema accepts a JSON text; where strings have quotes the text tells."""
+        assert self._form is not None
+        if not self._form.chosen(self._kinds).may_be_raw:
+            return bool
+        return accepted_by(self._schema_of_value(), self._root)
 
     def _openings(self) -> tuple[bytes, ...]:
         """What stands behind the opener of an argument that is still to come."""
