@@ -294,7 +294,8 @@ class GroupFrame:
                 standing.append((form, end))
         if standing:
             form, end = standing[0]
-            if len(standing) > 1:
+            is_none = all(isinstance(w.encoding, Empty) for w in form.types.values())
+            if is_none and len(standing) > 1:
                 # No value at all, or the empty string: what is declared tells.
                 declared = types_of(self._schema_of_value(self._count), self._root)
                 fits = (s for s in standing if not set(s[0].kinds).isdisjoint(declared))
