@@ -12,6 +12,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from untemplate.grammar import nodes
+from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.build import Grammar
 from untemplate.grammar.export.lark import print_lark
 from untemplate.grammar.export.notation import print_rules
@@ -58,4 +60,14 @@ def to_lark(grammar: Grammar, special: Mapping[str, int] | None = None) -> Expor
     """
     notes = Notes()
     rules = turn_rules(grammar, notes)
+    if _is_answer_beside_bare_calls(grammar):
+        # Its lexer goes for the longest literal, and does not come back from it.
+        message = "answers that begin like a call are refused: both are bare JSON"
+        notes.add(ANSWER, "#", "narrower", message)
     return Export(print_lark(rules, special or {}), notes.all())
+
+
+def _is_answer_beside_bare_calls(grammar: Grammar) -> bool:
+    options = (o for r in grammar.rules.values() if isinstance(r, nodes.Choice) for o in r.options)
+    first = (o.items[0] for o in options if isinstance(o, nodes.Sequence))
+    return any(isinstance(item, nodes.Value) and bool(item.unlike) for item in first)
