@@ -236,3 +236,13 @@ def test_what_is_not_among_the_numbers():
     answer = answer_by({"type": "integer", "minimum": 3})
     for text in ("3.0", "3e0", "03", "+3", "-3", "2", "3."):
         assert not takes(answer, text)
+
+
+def test_integers_from_zero_on_have_several_digits():
+    """A bound of zero decides by its sign, and asks for no digits."""
+    answer = answer_by({"type": "integer", "minimum": 0, "maximum": 63})
+    taken = [n for n in range(-70, 130) if takes_answer(answer, n)]
+    assert taken == list(range(64))
+    answer = answer_by({"type": "integer", "minimum": -63, "maximum": 0})
+    taken = [n for n in range(-130, 70) if takes_answer(answer, n)]
+    assert taken == list(range(-63, 1))

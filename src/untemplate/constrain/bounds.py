@@ -138,7 +138,8 @@ class _Bound:
 
     def least_digits(self, is_negative: bool) -> int:
         """A number of this sign with fewer digits before the point is smaller in size."""
-        return len(self._whole) if is_negative is self._is_negative else 0
+        # The digits of a number are not counted against a bound whose sign decides.
+        return len(self._whole) if self.counts(is_negative) else 0
 
     def is_lost(
         self, place: Place | None, is_negative: bool, is_zero: bool, *, is_low: bool
