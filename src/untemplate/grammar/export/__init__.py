@@ -5,7 +5,8 @@ r"""The grammar of a turn in the notations of other engines.
     export.notes       # what the notation can't say: JSON pointer, and whether wider or narrower
 
 An export is the same language as the mask's wherever its notation can say it. Where it can't, it is
-wider, never narrower, and says so; the order of keys is the one thing that it may narrow.
+wider, never narrower, and says so; what it may narrow is the order of keys, and in Lark answers
+beside calls that are bare JSON.
 """
 
 import json
@@ -61,8 +62,8 @@ def to_lark(grammar: Grammar, special: Mapping[str, int] | None = None) -> Expor
     notes = Notes()
     rules = turn_rules(grammar, notes)
     if _is_answer_beside_bare_calls(grammar):
-        # Its lexer goes for the longest literal, and does not come back from it.
-        message = "answers that begin like a call are refused: both are bare JSON"
+        # Its lexer goes for the call's longer literal at the brace, and does not come back.
+        message = "an answer that is an object is refused beside calls that are bare JSON"
         notes.add(ANSWER, "#", "narrower", message)
     return Export(print_lark(rules, special or {}), notes.all())
 
