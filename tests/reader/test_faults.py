@@ -28,6 +28,8 @@ def test_an_undeclared_argument_is_said_where_the_schema_leaves_no_room():
         {"additionalProperties": {"type": "string"}},
         {"patternProperties": {"^z": {}}},
         {"anyOf": [{"properties": {"zone": {}}}]},
+        {"unevaluatedProperties": {"type": "string"}},
+        {"required": ["zone"]},
     ):
         assert codes(extra, {**WEATHER, **room}) == []
     assert codes(extra, WEATHER, open_objects=True) == []

@@ -17,8 +17,11 @@ from untemplate.reader.sink import Note
 __all__ = ["find_faults"]
 
 _OPENING = frozenset(
-    {"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"}
-)
+    {
+        "$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas",
+        "unevaluatedProperties",
+    }
+)  # fmt: skip
 """Keywords beside which a member may be declared elsewhere."""
 
 
@@ -31,9 +34,12 @@ def find_faults(
         return
     more = schema.get("additionalProperties", open_objects)
     is_closed = more is False and not _OPENING & schema.keys()
+    # What is required may be written even where nothing else is said of it, as in the grammar.
+    required = schema.get("required")
+    asked = required if isinstance(required, list) and "additionalProperties" not in schema else ()
     for key, value in arguments.items():
         if key not in declared:
-            if is_closed:
+            if is_closed and key not in asked:
                 yield Note("undeclared_argument", f"{key} is not declared")
             continue
         member = property_of(schema, key, schema)
