@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from untemplate.constrain.distance import Distance
 from untemplate.constrain.envelope import Finished
+from untemplate.constrain.findings import Walked
 from untemplate.constrain.fragments import fragments_of
 from untemplate.constrain.table import COUNT_BITS, COUNT_MASK, Table
 from untemplate.constrain.trie import TokenTrie
-from untemplate.constrain.walk import Walked, walk
+from untemplate.constrain.walk import walk
 
 __all__ = ["MaskStatistics", "Masks"]
 
