@@ -7,12 +7,16 @@ import jsonschema_rs
 import pytest
 
 from constrain.judging import answer_by
-from constrain.test_laws import choose_any, choose_longest, choose_open, run
+from constrain.test_laws import SPECIALS, choose_any, choose_longest, choose_open, run
+from constrain.vocabularies import wide_vocabulary
 from dialects import HERMES
+from untemplate.constrain import compile_grammar
 from untemplate.grammar import build_grammar
+from untemplate.message import Tool, ToolChoice
 from untemplate.reader import Reader
 from untemplate.turn.checked import broken_keywords
 
+WIDE = wide_vocabulary(SPECIALS)
 ENOUGH = [
     {"type": "object", "minProperties": 3},
     {"type": "array", "uniqueItems": True, "minItems": 3, "items": {"type": "integer"}},
@@ -39,6 +43,16 @@ def test_law_14_a_budget_never_forces_a_repetition(schema, choose):
         for extra in (0, 1, 3, 40):
             written = written_by(schema, extra, rng, choose)
             jsonschema_rs.validate(schema, json.loads(written))
+
+
+@pytest.mark.parametrize("choose", [choose_any, choose_longest, choose_open])
+def test_law_14_what_is_kept_to_tell_keys_apart_may_come_up_late(choose):
+    other = [{"propertyNames": {"not": {"enum": names}}} for names in (["1", "3"], ["2", "3"])]
+    tool = Tool("f", "", {"type": "object", "not": {"anyOf": other}, "minProperties": 3})
+    compiled = compile_grammar(build_grammar(HERMES, (tool,), ToolChoice("required")), WIDE)
+    for seed in range(4):
+        for extra in (0, 3):
+            run(compiled, extra, random.Random(seed), choose)
 
 
 @pytest.mark.parametrize("schema", TOO_FEW)

@@ -123,6 +123,14 @@ def test_arguments_are_an_object_whatever_their_schema_says(schema):
     assert 'json-value "\\n' not in grammar.gbnf().text
 
 
+def test_a_constant_object_takes_no_key_that_stands_beside_it():
+    other = {"properties": {"a": {"const": "x"}, "b": {"const": "y"}}, "required": ["b"]}
+    call = call_by({"allOf": [{"enum": [{"a": "x"}]}, {"not": other}]})
+    assert takes_call(call, {"a": "x"})
+    for value in ({}, {"a": "x", "b": "z"}, {"b": "z", "a": "x"}, {"a": "x", "b": "y"}):
+        assert not takes_call(call, value)
+
+
 @pytest.mark.laws
 def test_many_drawn_schemas_accept_what_is_valid():
     for seed in range(60, 3_000):

@@ -27,6 +27,8 @@ Row = NDArray[np.int32]
 
 _CUT = 4
 """Bytes that may end a character which a token cut, and one more."""
+_NEVER = 1 << 40
+"""More tokens than are ever left."""
 
 
 @dataclass(slots=True)
@@ -220,7 +222,16 @@ class Masks:
             edges = (table.total(*e) + max(mask.rise, table.rise(e[0])) for e in mask.edges)
             worst = max(worst, *edges, 0)
             mask.far = worst - self._behind(number, mask.ctx, mask.depth)
+            if table.has_memory and any(map(self._is_underrated, (*mask.targets, *mask.edges))):
+                mask.far = _NEVER
         return mask.far + self._behind(number, ctx, mask.depth) + _CUT
+
+    def _is_underrated(self, at: tuple[int, int]) -> bool:
+        """Whether the bytes that a state tells are too few for the tokens of its way.
+
+        Only where keys or items have to be told apart: what is kept for that may come up late.
+        """
+        return self._distance.tokens(*at) > self._table.total(*at)
 
     def _behind(self, number: int, ctx: int, depth: int) -> int:
         """What counts alike for all targets: the frames that were not looked at, and the count."""

@@ -87,6 +87,8 @@ class Table:
         self.is_flat: NDArray[np.bool_] = np.zeros(64, np.bool_)
         """Whether the entries of a state are in `flat`."""
         self.remembers: list[bool] = [False]
+        self.has_memory = False
+        """Whether any state remembers what was written."""
         self.is_loop: NDArray[np.bool_] = np.zeros(64, np.bool_)
         self.zero: NDArray[np.int32] = np.full(64, -1, np.int32)
         """State at count zero, or -1 when it was not asked for."""
@@ -152,6 +154,7 @@ class Table:
         self.cost.append(cost)
         self.slope.append(state.slope)
         self.remembers.append(state.remembers)
+        self.has_memory = self.has_memory or state.remembers
         self._rows.append(None)
         leaving = state.leaving
         self.leaving.append(leaving)

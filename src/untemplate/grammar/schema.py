@@ -459,7 +459,7 @@ def _merged(formula: Formula, only: Properties) -> Formula:
         return Properties(own.named, own.patterns, False)
     parts = formula.parts if isinstance(formula, All) else ()
     for n, part in enumerate(parts):
-        if isinstance(part, Properties):
+        if isinstance(part, Properties) and part.rest is True:
             keys = dict(part.named)
             named = part.named + tuple((k, True) for k, _ in only.named if k not in keys)
             others = {
