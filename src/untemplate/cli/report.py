@@ -114,4 +114,7 @@ def _show(rows: list[Row], tools: int) -> None:
         click.echo(f"  {pointer:{width}}  {status:7}  {reason}".rstrip())
     counts = Counter(status for _, _, status, _ in rows)
     told = ", ".join(f"{counts[status]} {status}" for status in _ORDER if counts[status])
-    click.echo(f"{tools} tool{'s' * (tools != 1)}: {told or 'nothing is asked'}")
+    asked = f"{tools} tool{'s' * (tools != 1)}"
+    if any(origin == ANSWER for origin, *_ in rows):
+        asked = f"{asked} and the answer" if tools else "the answer"
+    click.echo(f"{asked}: {told or 'nothing is asked'}")
