@@ -61,6 +61,15 @@ SCHEMAS: list[JSON] = [
 ]
 
 
+def check_answer_or_calls(message: Message, schema: JSON, *, may_call: bool) -> None:
+    assert not message.diagnostics, (message.content, message.diagnostics)
+    if message.tool_calls:
+        assert may_call
+        assert not message.content
+    else:
+        jsonschema_rs.validate(schema, json.loads(message.content))
+
+
 @pytest.mark.parametrize("choose", [choose_any, choose_longest, choose_open])
 @pytest.mark.parametrize("name", ALL)
 def test_law_09_14_an_answer_or_calls_ends_in_time_and_validates(name, choose):
@@ -73,13 +82,7 @@ def test_law_09_14_an_answer_or_calls_ends_in_time_and_validates(name, choose):
                 compiled = compile_grammar(grammar, vocabulary)
                 for extra in (0, 3, 40):
                     written = vocabulary.bytes_of(run(compiled, extra, rng, choose)[:-1])
-                    message = read(grammar, written)
-                    assert not message.diagnostics, written
-                    if message.tool_calls:
-                        assert tools
-                        assert not message.content
-                    else:
-                        jsonschema_rs.validate(schema, json.loads(message.content))
+                    check_answer_or_calls(read(grammar, written), schema, may_call=bool(tools))
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -232,13 +235,8 @@ def test_law_09_14_where_calls_begin_like_the_answer(schema, choose):
             compiled = compile_grammar(grammar, vocabulary)
             for extra in (0, 3, 40):
                 written = vocabulary.bytes_of(run(compiled, extra, rng, choose)[:-1])
-                message = read(grammar, written)
-                assert not message.diagnostics, written
-                if message.tool_calls:
-                    assert choice.mode == "auto"
-                    assert not message.content
-                else:
-                    jsonschema_rs.validate(schema, json.loads(message.content))
+                is_auto = choice.mode == "auto"
+                check_answer_or_calls(read(grammar, written), schema, may_call=is_auto)
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=VOCABULARIES)

@@ -72,12 +72,18 @@ class KeptAnalyses:
         self._files.put(key, text.encode("utf-8", "replace"))
 
 
+def _root(inside: str) -> Path | None:
+    """The folder that the user names, else one inside the cache; None if nothing is to be kept."""
+    given = os.environ.get("UNTEMPLATE_ANALYSES")
+    if given == "":
+        return None
+    return Path(given) if given else cache_dir() / inside
+
+
 @cache
 def _kept() -> KeptAnalyses | None:
-    given = os.environ.get("UNTEMPLATE_ANALYSES")
-    if given is not None:
-        return KeptAnalyses(Path(given) / _version()) if given else None
-    return KeptAnalyses(cache_dir() / "analyses" / _version())
+    root = _root("analyses")
+    return KeptAnalyses(root / _version()) if root else None
 
 
 def _version() -> str:
@@ -89,11 +95,8 @@ def _version() -> str:
 
 @cache
 def _kept_tries() -> KeptFiles | None:
-    given = os.environ.get("UNTEMPLATE_ANALYSES")
-    if given == "":
-        return None
-    folder = Path(given) if given else cache_dir()
-    return KeptFiles(folder / "tries", ".npz", 8)
+    root = _root("")
+    return KeptFiles(root / "tries", ".npz", 8) if root else None
 
 
 def warm(vocabulary: Vocabulary) -> None:

@@ -2,7 +2,7 @@
 
 `JsonFrame` in `json_text` reads byte by byte and says what is not right. Where inner arrays and
 objects go on as JSON is written, a whole step is skimmed with one expression (`json_steps`). Both
-leave the same state and tell the same text: `tests/reader/test_plain.py` compares them.
+leave the same state and tell the same text: `tests/reader/test_skim.py` compares them.
 """
 
 import re
