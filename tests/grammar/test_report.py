@@ -93,6 +93,20 @@ def test_a_schema_of_the_answer_is_reported_too():
     assert str(report) == f"response_schema #/format: checked; {reason}"
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"oneOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]},
+        {"patternProperties": {"^a": {"type": "string"}}, "propertyNames": {"maxLength": 3}},
+        {"contains": {"type": "integer"}, "maxContains": 2},
+        {"not": {"type": "object", "properties": {"a": {"const": 1}}}},
+    ],
+)
+def test_an_answer_is_written_whole_whatever_the_calls_are(schema):
+    report = build_grammar(ANSWERS, response_schema=schema).report()
+    assert {k.status for k in report.keywords} == {"exact"}
+
+
 def test_unused_definitions_are_not_reported():
     assert told({"$defs": {"a": {"format": "regex"}}}) == {}
 

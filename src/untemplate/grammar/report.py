@@ -99,7 +99,7 @@ def report_on(
     for tool in tools:
         found += _keywords(f"tool {tool.name}", json.dumps(tool.parameters), open_objects, in_pairs)
     if response_schema is not None:
-        found += _keywords(ANSWER, json.dumps(response_schema), True, False)
+        found += _keywords(ANSWER, json.dumps(response_schema), True, "")
     return Report(tuple(found))
 
 
