@@ -6,7 +6,7 @@ import random
 import jsonschema_rs
 import pytest
 
-from constrain.judging import answer_by
+from constrain.judging import answer_by, following, takes_answer
 from constrain.test_laws import SPECIALS, choose_any, choose_longest, choose_open, run
 from constrain.vocabularies import wide_vocabulary
 from dialects import HERMES
@@ -43,6 +43,37 @@ def test_law_14_a_budget_never_forces_a_repetition(schema, choose):
         for extra in (0, 1, 3, 40):
             written = written_by(schema, extra, rng, choose)
             jsonschema_rs.validate(schema, json.loads(written))
+
+
+@pytest.mark.parametrize(
+    ("items", "texts"),
+    [
+        ({"enum": ["a", "ab", "b"]}, ['["a","', '["a","a', '["ab","b","', '["ab","b","a']),
+        ({"type": "string", "pattern": "^[ab]c?$"}, ['["ac","', '["ac","a', '["b","ac","a']),
+        ({"type": ["boolean", "null"]}, ["[true,", "[null,", "[null,true,"]),
+    ],
+)
+def test_a_byte_is_taken_exactly_where_the_mask_allows_it(items, texts):
+    compiled = answer_by({"type": "array", "uniqueItems": True, "items": items})
+    for text in texts:
+        constraint = compiled.constraint()
+        assert constraint.feed(text.encode())
+        assert bytes(b for b in range(256) if constraint.allows(b)) == following(compiled, text)
+        taken = {b for b in range(256) if constraint.fork().feed(bytes((b,)))}
+        assert bytes(sorted(taken)) == following(compiled, text)
+
+
+def test_an_item_that_can_only_be_one_before_is_refused():
+    answer = answer_by(
+        {"uniqueItems": True, "items": {"enum": ["child", "match", 1]}, "minItems": 1}
+    )
+    for value, is_valid in (
+        (["child", 1, "match"], True),
+        (["child", "child"], False),
+        ([1, "match", "match"], False),
+        ([1, 1, "match"], False),
+    ):
+        assert takes_answer(answer, value) is is_valid
 
 
 @pytest.mark.parametrize("choose", [choose_any, choose_longest, choose_open])

@@ -71,7 +71,7 @@ class CompiledGrammar:
             raise VocabularyError("the turn can't end: no call satisfies its schema")
         self._start = Configuration(number, 0)
         self._places = Places(limits.places)
-        self._repeats: Repeats | None = None
+        self._known_repeats: Repeats | None = None
         self._distance = Distance(self._table, self._tokens)
         self._markers = frozenset(self._machine.markers.values())
         self._masks = Masks(
@@ -161,14 +161,18 @@ class CompiledGrammar:
         number, ctx, memory = place.configuration
         if memory is None:
             return row
-        if self._repeats is None:
-            self._repeats = Repeats(self._table, self._tokens)
         found = self._repeats.without(row, (number, ctx), memory)
         if found is None:
             # What may be written repeats something in any case, and is checked afterwards.
             place.let_repeat()
             return row
         return row if found is row else self._masks.kept(found)
+
+    @property
+    def _repeats(self) -> Repeats:
+        if self._known_repeats is None:
+            self._known_repeats = Repeats(self._table, self._tokens)
+        return self._known_repeats
 
     def step(self, place: Place, token_id: int) -> Place | None:
         """The place after a token; None when it is not allowed."""
@@ -215,12 +219,14 @@ class CompiledGrammar:
         Where the mask of the place has nothing else, that is taken as well.
         """
         memory = at.memory
+        repeats = False
         for memory in remember_all(self._table, at, data):
-            if memory is not None and memory.is_repeated:
-                place = place or self._place(at)
-                self.mask(place, None)
-                if not place.may_repeat:
-                    return None
+            repeats |= memory is not None and memory.is_repeated
+        if repeats or self._repeats.is_stuck(found, memory):
+            place = place or self._place(at)
+            self.mask(place, None)
+            if not place.may_repeat:
+                return None
         return Configuration(*found, memory)
 
     def step_bytes(self, place: Place, data: bytes) -> Place | None:

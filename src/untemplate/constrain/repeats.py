@@ -123,9 +123,9 @@ class Repeats:
                 return False
             if found.is_repeated:
                 return True
-        return self._is_stuck(self._table.read(*at, data), found)
+        return self.is_stuck(self._table.read(*at, data), found)
 
-    def _is_stuck(self, at: tuple[int, int], memory: Memory | None) -> bool:
+    def is_stuck(self, at: tuple[int, int], memory: Memory | None) -> bool:
         """Whether what was begun can only become something that was written before."""
         if memory is None or not memory.is_element or not (memory.quote or memory.text):
             return False
@@ -158,7 +158,7 @@ class Repeats:
                     continue
                 if not following.may_repeat:
                     continue
-                if self._is_stuck(after, following):
+                if self.is_stuck(after, following):
                     found.append((int(trie.low[node]), int(trie.high[node])))
                     continue
                 pending.append((int(trie.first[node]), int(trie.children[node]), after, following))
