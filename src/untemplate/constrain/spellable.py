@@ -16,7 +16,7 @@ from untemplate.errors import VocabularyError
 from untemplate.grammar import Grammar
 from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import Place, Strings
+from untemplate.grammar.schema_atoms import Strings
 from untemplate.grammar.schema_check import subschemas
 from untemplate.vocabulary import Vocabulary
 
@@ -52,7 +52,7 @@ def _check_schema(text: str, missing: frozenset[int], origin: str, *, is_raw: bo
     pending = [schemas.root]
     while pending:
         place = pending.pop()
-        schema = schemas.at(place)
+        schema = schemas.references.at(place)
         if not isinstance(schema, dict):
             continue
         at = f"{origin} {place.pointer}"
@@ -65,7 +65,7 @@ def _check_schema(text: str, missing: frozenset[int], origin: str, *, is_raw: bo
                 _check(members, missing, f"{at}/{keyword}", is_raw=is_raw)
             case _:
                 pass
-        pending += [Place(place.pointer + step) for step, _ in subschemas(schema)]
+        pending += [schemas.references.inner(place, step) for step, _ in subschemas(schema)]
 
 
 def _check(texts: Iterable[str], missing: frozenset[int], place: str, *, is_raw: bool) -> None:

@@ -38,7 +38,7 @@ from untemplate.grammar.schema_atoms import (
 )
 from untemplate.grammar.schema_atoms import Items as ItemsAtom
 from untemplate.grammar.schema_check import Draft, subschemas
-from untemplate.grammar.schema_formats import CHECKED, FORMATS
+from untemplate.grammar.schema_formats import CHECKED, FORMATS, NARROWER
 from untemplate.grammar.schema_formula import All, Formula, leaves
 from untemplate.grammar.schema_keywords import decimal
 from untemplate.grammar.schema_relax import Known, asks_keys_only, why_unknown
@@ -226,7 +226,7 @@ class _Walk:
         """Tells the keywords of a subschema; gives those inside of it."""
         place, must, dropped = visit.place, visit.must, visit.dropped
         typed = self._schemas.typed(place)
-        schema = self._schemas.at(place)
+        schema = self._schemas.references.at(place)
         if not isinstance(schema, dict):
             return
         for keyword, value in schema.items():
@@ -236,10 +236,8 @@ class _Walk:
                 status, reason = "checked", why
             if status != "exact" or keyword not in _ANNOTATIONS:
                 self._tell(f"{place.pointer}/{pointer_token(keyword)}", status, reason)
-        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-            if isinstance(reference := schema.get(keyword), str):
-                target = self._schemas.target(reference, f"{place.pointer}/{keyword}")
-                yield replace(visit, place=target)
+        for target in self._schemas.references.targets(schema, place):
+            yield replace(visit, place=target)
         if "$ref" in schema and self._schemas.draft < Draft.V2019:
             return
         for step, _ in subschemas(schema):
@@ -249,7 +247,8 @@ class _Walk:
             why = dropped or self._dropped(visit, keyword, schema)
             in_must = must and keyword not in ("anyOf", "oneOf", "not", "if", "contains")
             is_in_pairs = visit.in_pairs if keyword in _BESIDE else self._in_pairs == "values"
-            yield _Visit(Place(place.pointer + step), in_must, why, in_pairs=is_in_pairs)
+            inner = self._schemas.references.inner(place, step)
+            yield _Visit(inner, in_must, why, in_pairs=is_in_pairs)
 
     def _tell(self, pointer: str, status: Status, reason: str) -> None:
         """Of what is told twice of a keyword the worse stands."""
@@ -270,7 +269,7 @@ class _Walk:
         elif keyword == "not":
             tests = ["/not"]
         for test in tests:
-            if not self._is_known(Place(place.pointer + test)):
+            if not self._is_known(self._schemas.references.inner(place, test)):
                 return f"{place.pointer}{test} is not enforced, and {keyword} hangs on it"
         return ""
 
@@ -296,7 +295,8 @@ class _Walk:
             case "format", str():
                 if value not in FORMATS and value not in CHECKED:
                     return "ignored", f"the format {value} is not asserted"
-                return _checked(why_unknown(Format(value)))
+                why = why_unknown(Format(value))
+                return ("checked", why) if why else ("exact", NARROWER.get(value, ""))
             case "patternProperties", dict():
                 problems = (why_unknown(Pattern(p)) for p in value)
                 return _checked(next((p for p in problems if p), None))

@@ -20,7 +20,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import cast
-from urllib.parse import unquote
 
 from untemplate.errors import SchemaError
 from untemplate.grammar.envelope import CallShape
@@ -49,7 +48,7 @@ from untemplate.grammar.schema_atoms import (
     one_of,
 )
 from untemplate.grammar.schema_calls import call_typed
-from untemplate.grammar.schema_check import Draft, check, draft_of, subschemas
+from untemplate.grammar.schema_check import Draft, check, subschemas
 from untemplate.grammar.schema_formula import All, Formula, conj, disj, neg, substitute
 from untemplate.grammar.schema_keywords import (
     decimal,
@@ -60,8 +59,9 @@ from untemplate.grammar.schema_keywords import (
     string_atoms,
     whole,
 )
+from untemplate.grammar.schema_references import References
 from untemplate.grammar.schema_unevaluated import Kind, Unevaluated
-from untemplate.message import JSON, pointer_key, pointer_token
+from untemplate.message import JSON, pointer_token
 
 __all__ = ["Schemas"]
 
@@ -105,12 +105,8 @@ class Schemas:
         """
         self.origin = origin
         self.open_objects = open_objects
-        self._root = schema
-        self._draft = draft_of(schema)
         check(schema, origin)
-        self._places: dict[str, JSON] = {}
-        self._anchors: dict[str, str] = {}
-        self._index(schema, "#", "")
+        self.references = References(schema, origin)
         self._typed: dict[Schema, Typed] = {}
         self._everywhere = ANYTHING
         if avoid:
@@ -122,7 +118,12 @@ class Schemas:
 
     @property
     def root(self) -> Place:
-        return Place("#")
+        return self.references.root
+
+    @property
+    def draft(self) -> Draft:
+        """The draft that the root is written in."""
+        return self.references.draft
 
     def typed(self, schema: Schema) -> Typed:
         """What a subschema says of each kind of value."""
@@ -161,71 +162,6 @@ class Schemas:
             found = all_of(found, not_(typed))
         return found
 
-    # ------------------------------------------------------------------------ places and references
-
-    def _index(self, schema: JSON, pointer: str, base: str) -> None:
-        """Finds every `$id` and anchor below."""
-        if not isinstance(schema, dict):
-            return
-        own = schema.get("$id", schema.get("id"))
-        if isinstance(own, str) and not own.startswith("#"):
-            base = own.removesuffix("#")
-            self._anchors.setdefault(base, pointer)
-        for keyword in ("$anchor", "$dynamicAnchor"):
-            if isinstance(name := schema.get(keyword), str):
-                self._anchors.setdefault(f"#{name}", pointer)
-        if isinstance(own, str) and own.startswith("#"):
-            self._anchors.setdefault(own, pointer)
-        for step, inner in subschemas(schema):
-            self._index(inner, pointer + step, base)
-
-    @property
-    def draft(self) -> Draft:
-        """The draft that the root is written in."""
-        return self._draft
-
-    def at(self, place: Place) -> JSON:
-        """A subschema as it is written."""
-        if place.pointer not in self._places:
-            self._places[place.pointer] = self._resolve(place.pointer, place.pointer)
-        return self._places[place.pointer]
-
-    def _resolve(self, pointer: str, named_at: str) -> JSON:
-        node: JSON = self._root
-        for step in pointer[1:].split("/")[1:]:
-            key = pointer_key(step)
-            if isinstance(node, dict) and key in node:
-                node = node[key]
-            elif isinstance(node, list) and key.isdecimal() and int(key) < len(node):
-                node = node[int(key)]
-            else:
-                raise self._error(named_at, f"leads to {pointer}, which is not there")
-        if not isinstance(node, dict | bool):
-            raise self._error(named_at, f"leads to {pointer}, which is not a schema")
-        return node
-
-    def target(self, reference: str, pointer: str) -> Place:
-        """The place that a `$ref` standing at `pointer` leads to."""
-        base, hash_sign, fragment = reference.partition("#")
-        start = "#" if not base else self._anchors.get(base)
-        if start is None:
-            endings = [p for b, p in self._anchors.items() if b.rpartition("/")[2] == base]
-            start = endings[0] if len(endings) == 1 else None
-        if start is None:
-            raise self._error(pointer, f"leads outside the schema: {reference}; nothing is fetched")
-        if fragment and not fragment.startswith("/"):
-            found = self._anchors.get(f"#{fragment}")
-            if found is None:
-                raise self._error(pointer, f"names no anchor: {hash_sign}{fragment}")
-            return Place(found)
-        place = Place(start + unquote(fragment))
-        if place.pointer not in self._places:
-            self._places[place.pointer] = self._resolve(place.pointer, pointer)
-        return place
-
-    def _error(self, pointer: str, message: str) -> SchemaError:
-        return SchemaError(message, place=f"{self.origin} {pointer}")
-
     # -------------------------------------------------------------------------- one place at a time
 
     def _in_place(self, place: Place) -> Typed:
@@ -233,26 +169,24 @@ class Schemas:
         if place in self._written:
             return self._written[place]
         if place in self._open:
-            raise self._error(place.pointer, "refers to itself without an end")
-        schema = self.at(place)
+            message = "refers to itself without an end"
+            raise SchemaError(message, place=f"{self.origin} {place.pointer}")
+        schema = self.references.at(place)
         if not isinstance(schema, dict):
             return ANYTHING if schema else NOTHING
         self._open.append(place)
         try:
-            found = all_of(ANYTHING, *self._keywords(schema, place.pointer))
+            found = all_of(ANYTHING, *self._keywords(schema, place))
         finally:
             self._open.pop()
         self._written[place] = found
         return found
 
-    def _keywords(self, schema: dict[str, JSON], at: str) -> Iterator[Typed]:
-        if isinstance(reference := schema.get("$ref"), str):
-            yield self._in_place(self.target(reference, f"{at}/$ref"))
-            if self._draft < Draft.V2019:
+    def _keywords(self, schema: dict[str, JSON], at: Place) -> Iterator[Typed]:
+        for target in self.references.targets(schema, at):
+            yield self._in_place(target)
+            if self.draft < Draft.V2019:
                 return
-        for keyword in ("$dynamicRef", "$recursiveRef"):
-            if isinstance(reference := schema.get(keyword), str):
-                yield self._in_place(self.target(reference, f"{at}/{keyword}"))
         yield from self._values(schema)
         yield Typed(
             True, True, True, conj(*number_atoms(schema)), conj(*string_atoms(schema)),
@@ -274,56 +208,56 @@ class Schemas:
         if "const" in schema:
             yield self._constant(schema["const"])
 
-    def _combined(self, schema: dict[str, JSON], at: str) -> Iterator[Typed]:
+    def _combined(self, schema: dict[str, JSON], at: Place) -> Iterator[Typed]:
         for keyword, combine in (("allOf", all_of), ("anyOf", any_of), ("oneOf", one_of)):
             if isinstance(options := schema.get(keyword), list):
                 yield combine(
-                    *(self._in_place(Place(f"{at}/{keyword}/{n}")) for n in range(len(options)))
+                    *(self._typed_below(at, f"/{keyword}/{n}") for n in range(len(options)))
                 )
         if "not" in schema:
-            yield not_(self._in_place(Place(f"{at}/not")))
+            yield not_(self._typed_below(at, "/not"))
         if "if" in schema:
-            test = self._in_place(Place(f"{at}/if"))
+            test = self._typed_below(at, "/if")
             if "then" in schema:
-                yield any_of(not_(test), self._in_place(Place(f"{at}/then")))
+                yield any_of(not_(test), self._typed_below(at, "/then"))
             if "else" in schema:
-                yield any_of(test, self._in_place(Place(f"{at}/else")))
+                yield any_of(test, self._typed_below(at, "/else"))
         for keyword in ("dependentSchemas", "dependencies"):
             if isinstance(needs := schema.get(keyword), dict):
                 for key, needed in needs.items():
                     if not isinstance(needed, list):
-                        inner = self._in_place(Place(f"{at}/{keyword}/{pointer_token(key)}"))
+                        inner = self._typed_below(at, f"/{keyword}/{pointer_token(key)}")
                         yield _if_object_has(key, inner)
 
-    def _array(self, schema: dict[str, JSON], at: str) -> Iterator[Formula]:
+    def _array(self, schema: dict[str, JSON], at: Place) -> Iterator[Formula]:
         items, prefix = schema.get("items"), schema.get("prefixItems")
         keyword, rest = "prefixItems", "items"
         if isinstance(items, list):
             prefix, keyword, rest = items, "items", "additionalItems"
         if prefix is not None or rest in schema:
             count = len(prefix) if isinstance(prefix, list) else 0
-            first = tuple(Place(f"{at}/{keyword}/{n}") for n in range(count))
-            others: Schema = Place(f"{at}/{rest}") if rest in schema else True
-            yield Items(tuple(map(self._shortened, first)), self._shortened(others))
+            first = tuple(self._asked_below(at, f"/{keyword}/{n}") for n in range(count))
+            others = self._asked_below(at, f"/{rest}") if rest in schema else True
+            yield Items(first, others)
         yield from size_atoms(schema, "minItems", "maxItems")
         if "contains" in schema:
             least, most = schema.get("minContains", 1), schema.get("maxContains")
-            yield Contains(self._shortened(Place(f"{at}/contains")), whole(least), most_of(most))
+            yield Contains(self._asked_below(at, "/contains"), whole(least), most_of(most))
         if schema.get("uniqueItems") is True:
             yield Unique()
         if "unevaluatedItems" in schema:
             # What `contains` finds counts as evaluated too, one item by one.
-            is_plain = self._draft < Draft.V2020 or "contains" not in json.dumps(schema)
+            is_plain = self.draft < Draft.V2020 or "contains" not in json.dumps(schema)
             yield self._unevaluated("array", "unevaluatedItems", at, is_plain=is_plain)
 
-    def _object(self, schema: dict[str, JSON], at: str) -> Iterator[Formula]:
+    def _object(self, schema: dict[str, JSON], at: Place) -> Iterator[Formula]:
         if properties := self._properties(schema, at):
             yield properties
         if isinstance(required := schema.get("required"), list):
             yield from (HasKey(str(key)) for key in required)
         yield from size_atoms(schema, "minProperties", "maxProperties")
         if "propertyNames" in schema:
-            yield Keys(self._shortened(Place(f"{at}/propertyNames")))
+            yield Keys(self._asked_below(at, "/propertyNames"))
         for keyword in ("dependentRequired", "dependencies"):
             if isinstance(needs := schema.get(keyword), dict):
                 for key, needed in needs.items():
@@ -332,39 +266,44 @@ class Schemas:
         if "unevaluatedProperties" in schema:
             yield self._unevaluated("object", "unevaluatedProperties", at)
 
-    def _unevaluated(self, kind: Kind, keyword: str, at: str, *, is_plain: bool = True) -> Formula:
-        looked = Unevaluated(self.at, self._in_place, self.target, self._draft)
-        asked = self._shortened(Place(f"{at}/{keyword}"))
-        found = looked.formula(Place(at), kind, asked) if is_plain else None
-        return Unchecked(keyword, f"{at}/{keyword}") if found is None else found
+    def _unevaluated(
+        self, kind: Kind, keyword: str, at: Place, *, is_plain: bool = True
+    ) -> Formula:
+        looked = Unevaluated(self.references, self._in_place)
+        asked = self._asked_below(at, f"/{keyword}")
+        found = looked.formula(at, kind, asked) if is_plain else None
+        return Unchecked(keyword, f"{at.pointer}/{keyword}") if found is None else found
 
-    def _properties(self, schema: dict[str, JSON], at: str) -> Properties | None:
+    def _properties(self, schema: dict[str, JSON], at: Place) -> Properties | None:
         named = schema.get("properties")
         patterns = schema.get("patternProperties")
         rest: Schema = True
         if "additionalProperties" in schema:
-            rest = self._shortened(Place(f"{at}/additionalProperties"))
+            rest = self._asked_below(at, "/additionalProperties")
         if not named and not patterns and rest is True:
             return None
         return Properties(
-            self._children(named, f"{at}/properties"),
-            self._children(patterns, f"{at}/patternProperties"),
+            self._children(named, at, "properties"),
+            self._children(patterns, at, "patternProperties"),
             rest,
         )
 
-    def _children(self, schemas: JSON, at: str) -> tuple[tuple[str, Schema], ...]:
+    def _children(self, schemas: JSON, at: Place, keyword: str) -> tuple[tuple[str, Schema], ...]:
         if not isinstance(schemas, dict):
             return ()
-        return tuple((k, self._shortened(Place(f"{at}/{pointer_token(k)}"))) for k in schemas)
+        steps = ((key, f"/{keyword}/{pointer_token(key)}") for key in schemas)
+        return tuple((k, self._asked_below(at, step)) for k, step in steps)
 
-    def _shortened(self, schema: Schema) -> Schema:
-        """A boolean schema as the boolean, and an empty one as True."""
-        if not isinstance(schema, Place):
-            return schema
-        node = self.at(schema)
+    def _typed_below(self, at: Place, step: str) -> Typed:
+        return self._in_place(self.references.inner(at, step))
+
+    def _asked_below(self, at: Place, step: str) -> Schema:
+        """A subschema: a boolean one as the boolean, an empty one as True."""
+        place = self.references.inner(at, step)
+        node = self.references.at(place)
         if isinstance(node, bool):
             return node
-        return schema if node else True
+        return place if node else True
 
     # ------------------------------------------------------------------------------- closed objects
 
@@ -372,7 +311,7 @@ class Schemas:
         if self.open_objects or typed.object is False:
             return typed
         keys = self._listed(place, set())
-        schema = self.at(place)
+        schema = self.references.at(place)
         lists_none = isinstance(schema, dict) and schema.get("properties") == {}
         if keys is None or not (keys or lists_none):
             return typed
@@ -383,7 +322,7 @@ class Schemas:
 
     def _listed(self, place: Place, seen: set[Place]) -> dict[str, None] | None:
         """Keys that a schema lists in place; None where it says something of others."""
-        schema = self.at(place)
+        schema = self.references.at(place)
         found: dict[str, None] = {}
         if not isinstance(schema, dict) or place in seen:
             return found
@@ -393,12 +332,10 @@ class Schemas:
             return None
         if isinstance(named := schema.get("properties"), dict):
             found |= dict.fromkeys(named)
-        inner: list[Place] = []
-        if isinstance(reference := schema.get("$ref"), str):
-            inner.append(self.target(reference, f"{place.pointer}/$ref"))
+        inner = [*self.references.targets(schema, place)]
         for step, _ in subschemas(schema):
             if step[1:].partition("/")[0] in _IN_PLACE:
-                inner.append(Place(place.pointer + step))
+                inner.append(self.references.inner(place, step))
         for other in inner:
             keys = self._listed(other, seen)
             if keys is None:

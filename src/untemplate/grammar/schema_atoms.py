@@ -52,6 +52,8 @@ class Place:
     """A subschema, by its JSON pointer."""
 
     pointer: str
+    scope: tuple[tuple[str, str], ...] = ()
+    """Dynamic anchors met on the way here, by name, and where they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def draft_of(schema: JSON) -> Draft:
     name = schema.get("$schema") if isinstance(schema, dict) else None
     if not isinstance(name, str):
         return Draft.V2020
-    found = re.search(r"draft-?(0[346]|4|6|7|07|2019-09|2020-12)\b", name)
+    found = re.search(r"draft[-/]?(0[346]|4|6|7|07|2019-09|2020-12)\b", name)
     if found is None:
         return Draft.V2020
     number = found.group(1).lstrip("0")
@@ -117,10 +117,10 @@ _MUST_BE: Mapping[str, tuple[str, Callable[[JSON], bool]]] = {
 }  # fmt: skip
 
 
-def check(schema: JSON, origin: str) -> None:
-    """Raises SchemaError with the pointer of the first thing that is wrong."""
+def check(schema: JSON, origin: str, at: str = "#") -> None:
+    """Raises SchemaError with the pointer of the first thing that is wrong at a place or below."""
     left = _MOST_SUBSCHEMAS
-    pending: list[tuple[str, JSON, int]] = [("#", schema, 0)]
+    pending: list[tuple[str, JSON, int]] = [(at, schema, 0)]
     while pending:
         pointer, node, depth = pending.pop()
         left -= 1

@@ -10,7 +10,7 @@ expression is narrower: host names in punycode, and leap seconds outside UTC.
 
 from collections.abc import Mapping
 
-__all__ = ["CHECKED", "FORMATS"]
+__all__ = ["CHECKED", "FORMATS", "NARROWER"]
 
 _YEAR = r"[0-9]{4}"
 _LEAP = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
@@ -94,3 +94,13 @@ FORMATS: Mapping[str, str] = {
 
 CHECKED = frozenset({"idn-email", "idn-hostname", "iri", "iri-reference", "regex", "uri-template"})
 """Formats that are not regular, or need tables that are not here."""
+
+_PUNYCODE = "host names in punycode are not written"
+_LEAP_SECONDS = "leap seconds are written in UTC only"
+NARROWER: Mapping[str, str] = {
+    "date-time": _LEAP_SECONDS,
+    "email": _PUNYCODE,
+    "hostname": _PUNYCODE,
+    "time": _LEAP_SECONDS,
+}
+"""What valid strings of a format its expression leaves out."""

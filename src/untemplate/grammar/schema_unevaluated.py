@@ -16,8 +16,8 @@ from itertools import product
 from typing import Literal
 
 from untemplate.grammar.schema_atoms import HasKey, Items, Place, Properties, Schema, Typed
-from untemplate.grammar.schema_check import Draft
 from untemplate.grammar.schema_formula import Formula, conj, disj, neg
+from untemplate.grammar.schema_references import References
 from untemplate.message import JSON, pointer_token
 
 __all__ = ["Unevaluated"]
@@ -44,10 +44,8 @@ class _Evaluated:
 class Unevaluated:
     """Looks at the subschemas of one root."""
 
-    at: Callable[[Place], JSON]
+    references: References
     typed: Callable[[Place], Typed]
-    target: Callable[[str, str], Place]
-    draft: Draft
 
     def formula(self, place: Place, kind: Kind, asked: Schema) -> Formula | None:
         """What `asked` of all that is not evaluated asks of the whole; None: too many ways."""
@@ -74,7 +72,7 @@ class Unevaluated:
 
     def _inside(self, place: Place, kind: Kind, seen: tuple[Place, ...]) -> Iterator[_Evaluated]:
         """What a subschema evaluates, and what hangs on others in the same place."""
-        schema = self.at(place)
+        schema = self.references.at(place)
         if not isinstance(schema, dict):
             return
         yield self._own(schema, kind, is_root=len(seen) == 1)
@@ -106,28 +104,27 @@ class Unevaluated:
         self, place: Place, schema: dict[str, JSON], kind: Kind
     ) -> Iterator[tuple[Place, Formula]]:
         """Subschemas that speak of the same value, and what has to hold for them to count."""
-        at = place.pointer
+        below = self.references.inner
 
         def holds(inner: Place) -> Formula:
             return self.typed(inner).array if kind == "array" else self.typed(inner).object
 
-        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-            if isinstance(reference := schema.get(keyword), str):
-                yield self.target(reference, f"{at}/{keyword}"), True
+        for target in self.references.targets(schema, place):
+            yield target, True
         for keyword in ("allOf", "anyOf", "oneOf"):
             options = schema.get(keyword)
             for n in range(len(options) if isinstance(options, list) else 0):
-                inner = Place(f"{at}/{keyword}/{n}")
+                inner = below(place, f"/{keyword}/{n}")
                 yield inner, True if keyword == "allOf" else holds(inner)
         if "if" in schema:
-            test = Place(f"{at}/if")
+            test = below(place, "/if")
             yield test, holds(test)
             if "then" in schema:
-                yield Place(f"{at}/then"), holds(test)
+                yield below(place, "/then"), holds(test)
             if "else" in schema:
-                yield Place(f"{at}/else"), neg(holds(test))
+                yield below(place, "/else"), neg(holds(test))
         for key in _keys(schema, "dependentSchemas") if kind == "object" else ():
-            yield Place(f"{at}/dependentSchemas/{pointer_token(key)}"), HasKey(key)
+            yield below(place, f"/dependentSchemas/{pointer_token(key)}"), HasKey(key)
 
 
 def _keys(schema: dict[str, JSON], keyword: str) -> tuple[str, ...]:
