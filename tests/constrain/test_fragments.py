@@ -59,9 +59,12 @@ def plainly(masks: Masks, number: int, ctx: int):
     """The mask of a configuration by walking all of the trie."""
     table, tokens = masks._table, masks._tokens
     found = walk(table, tokens, number, ctx)
-    row = masks._packed(found.ids, *(ids for ids, _, _ in found.loops)) & masks._plain
+    row = (
+        masks._tokens.row_of(np.concatenate([found.ids(), *(ids for ids, _, _ in found.loops)]))
+        & masks._plain
+    )
     if symbols := list(table.symbols(number, ctx)):
-        row |= masks._packed(np.array(symbols, np.int32))
+        row |= masks._tokens.row_of(symbols)
     leaving = table.leaving[number]
     return row if leaving is None else row | masks._loop_row(number, ctx, leaving)
 

@@ -276,7 +276,7 @@ def _spread_of(typed: Typed) -> int:
     return max(sizes, default=0) - min(sizes, default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Array(State):
     """Inside an array, between its items; as `item`, the frame of an item."""
 

@@ -82,7 +82,7 @@ def _counted(frames: tuple[State, ...], state: State, count: int) -> Reading | N
     return None if following is None else Reading(frames, following, count)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Beside(State):
     """Both readings."""
 

@@ -18,6 +18,11 @@ from untemplate.vocabulary import Vocabulary
 
 __all__ = ["CacheStatistics", "Compilations", "compilations", "compile_grammar"]
 
+_MOST_UNMEASURED = 8
+"""After so many new grammars the sizes of all are added up in any case."""
+_LARGE = 8 << 20
+"""What few grammars come to."""
+
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
@@ -39,6 +44,8 @@ class Compilations:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._found: OrderedDict[tuple[str, str, bool], CompiledGrammar] = OrderedDict()
+        self._unmeasured = 0
+        self._patience = 1
         self._hits = 0
         self._misses = 0
 
@@ -62,11 +69,21 @@ class Compilations:
         with self._lock:
             # Another thread may have been faster; all share its states.
             compiled = self._found.setdefault(key, compiled)
-            while len(self._found) > self._most or (
-                len(self._found) > 1 and self._size() > self._most_bytes
-            ):
+            if len(self._found) > self._most:
                 self._found.popitem(last=False)
+            self._shrink()
         return compiled
+
+    def _shrink(self) -> None:
+        # All have to be asked for their size; not every time where there is room for more.
+        self._unmeasured += 1
+        if self._unmeasured < self._patience:
+            return
+        while (size := self._size()) > self._most_bytes and len(self._found) > 1:
+            self._found.popitem(last=False)
+        self._unmeasured = 0
+        room = (self._most_bytes - size) // _LARGE
+        self._patience = min(max(room, 1), _MOST_UNMEASURED)
 
     def _size(self) -> int:
         return sum(compiled.size for compiled in self._found.values())

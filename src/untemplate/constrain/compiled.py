@@ -303,7 +303,7 @@ class CompiledGrammar:
         if found is None:
             table = self._table
             run = table.run(number)
-            has_bytes = bool(table.has_texts[number]) or bool(table.row(number))
+            has_bytes = table.has_texts[number] or bool(table.row(number))
             found = self._only[number] = run[0] if run else -1 if has_bytes else -2
         if found == -1:
             return -1

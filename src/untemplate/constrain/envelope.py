@@ -39,7 +39,7 @@ from untemplate.grammar.answer import ANSWER
 __all__ = ["Envelope", "Finished"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Envelope(State):
     """A set of positions; as a frame, those after a value."""
 
@@ -236,7 +236,7 @@ class Envelope(State):
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Finished(State):
     """Behind the end of the turn; nothing follows."""
 

@@ -4,7 +4,7 @@
     found.few.append((rank, number, ctx))      # a token is allowed, and where it leads
     found.act(entry, stack)                    # an action, and how far down the stack it looked
     found.uses(3)                              # three characters were counted
-    found.walked()                             # all of it, as arrays
+    found.ids(), found.targets()               # the tokens, and where they lead
 
 A walk finds tokens in several ways: one by one, a level at once, all that stay in a loop, a mask of
 those that stay in a fragment. They are only gathered here, and become arrays once, at the end.
@@ -14,7 +14,7 @@ action looked (`depth`), and that have more characters left than were counted (`
 Which tokens there are is not decided here: `walk` goes from node to node, `levels` over many.
 """
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,67 +23,53 @@ from untemplate.constrain.fragments import Exit, Outlet
 from untemplate.constrain.table import COUNT_BITS, COUNT_MASK, Table
 from untemplate.constrain.trie import Loop, Trie
 
-__all__ = ["Findings", "Walked"]
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
+__all__ = ["Findings"]
+
+Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 _CTX_BITS = 40
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Walked:
-    """What a walk found."""
-
-    ids: NDArray[np.int32]
-    """Tokens that are allowed, but for those that stay in a loop or a fragment."""
-    states: Longs
-    """Where each of them leads, if that was asked."""
-    ctxs: Longs
-    targets: set[tuple[int, int]]
-    """States and ctxs that tokens lead to, but for the insides of loops, fragments and texts."""
-    loops: tuple[tuple[NDArray[np.int32], int, int], ...]
-    """Tokens that stay in a loop, the state and the ctx of the loop before them."""
-    rows: tuple[NDArray[np.int32], ...]
-    """Masks of the tokens that stay in a fragment."""
-    rise: int
-    """How much farther from the end than before it a token of a fragment leads at most."""
-    edges: tuple[tuple[int, int], ...]
-    """States and ctxs in which fragments were entered."""
-    is_whole: bool
-    """Whether the tokens that stay in the loop it begins in are among them."""
-    depth: int
-    """How many frames down the stack was looked."""
-    used: int
-    """How many characters were counted: it holds where more are left."""
 
 
 class Findings:
     """What one walk has found so far."""
 
-    def __init__(self, table: Table, trie: Trie, ctx: int, *, is_exact: bool) -> None:
-        """Nothing yet of a walk of `trie` from `ctx`; `is_exact`: keeps the state of each token."""
+    def __init__(self, table: Table, trie: Trie, ctx: int) -> None:
+        """Nothing yet of a walk of `trie` from `ctx`."""
         self._table = table
         self._trie = trie
         self._ctx = ctx
-        self._is_exact = is_exact
         self._depth = table.depths[ctx >> COUNT_BITS]
         self._lowest = self._depth
-        self._used = 0
+        self.used = 0
+        """How many characters were counted: it holds where more are left."""
         self.few: list[tuple[int, int, int]] = []
         """Rank, state and ctx of tokens found one by one."""
         self.ranks: list[int] = []
         """Ranks of tokens that end where one way alone is allowed."""
-        self.ids: list[NDArray[np.int32]] = []
-        """Tokens found many at once."""
-        self.states: list[Longs] = []
-        self.ctxs: list[Longs] = []
-        self.targets: set[tuple[int, int]] = set()
-        self.loops: list[tuple[NDArray[np.int32], int, int]] = []
-        self.rows: list[NDArray[np.int32]] = []
+        self.many: list[tuple[Ints, Longs, Longs]] = []
+        """Tokens found many at once, with the state and the ctx of each."""
+        self.behind: list[tuple[Ints, AbstractSet[tuple[int, int]]]] = []
+        """Tokens found by what they hold behind the end of a value, and where those lead."""
+        self.loops: list[tuple[Ints, int, int]] = []
+        """Tokens that stay in a loop, the state and the ctx of the loop before them."""
+        self.rows: list[Ints] = []
+        """Masks of the tokens that stay in a fragment."""
         self.rise = 0
+        """How much farther from the end than before it a token of a fragment leads at most."""
         self.edges: list[tuple[int, int]] = []
+        """States and ctxs in which fragments were entered."""
         self.is_whole = False
+        """Whether the tokens that stay in the loop it begins in are among them."""
         self.exits: list[Exit] = []
         """Where the value of a fragment ended."""
+
+    @property
+    def depth(self) -> int:
+        """How many frames down the stack was looked."""
+        return self._depth - self._lowest
 
     def take(self, loop: Loop, nodes: Longs, number: int, at: Longs) -> None:
         """The tokens below nodes, all of which stay in a loop."""
@@ -124,7 +110,7 @@ class Findings:
 
     def uses(self, count: int) -> None:
         """What is found holds only where more than this is left of the count."""
-        self._used = max(self._used, count)
+        self.used = max(self.used, count)
 
     def counts_to(self, ctxs: Longs) -> None:
         """Characters were counted on many ways, up to there."""
@@ -138,30 +124,33 @@ class Findings:
             return 0
         return max((self._ctx & COUNT_MASK) - (ctx & COUNT_MASK), 0)
 
-    def walked(self) -> Walked:
-        """All of it; to be asked once."""
-        order, few, targets = self._trie.order, self.few, self.targets
-        if self.states:
-            keys = np.concatenate(self.states) << _CTX_BITS | np.concatenate(self.ctxs)
+    def ids(self) -> Ints:
+        """Tokens that are allowed, but for those that stay in a loop or a fragment."""
+        parts = [ids for ids, _, _ in self.many]
+        parts += [ids for ids, _ in self.behind]
+        if self.few or self.ranks:
+            parts.append(self._trie.order[[*(rank for rank, _, _ in self.few), *self.ranks]])
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+
+    def tokens(self) -> tuple[Ints, Longs, Longs]:
+        """The same with the state and the ctx that each leads to, of a walk to all states."""
+        assert not self.ranks
+        assert not self.behind
+        ranks, numbers, ctxs = np.array(self.few, np.int64).reshape(-1, 3).T
+        parts = [*self.many, (self._trie.order[ranks], numbers, ctxs)]
+        ids, *at = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return ids, at[0], at[1]
+
+    def targets(self) -> set[tuple[int, int]]:
+        """States and ctxs that tokens lead to, but for insides of loops, fragments and texts."""
+        found = {(number, ctx) for _, number, ctx in self.few}
+        found.update((number, ctx) for _, number, ctx in self.loops)
+        for _, targets in self.behind:
+            found |= targets
+        if self.many:
+            keys = np.concatenate([numbers << _CTX_BITS | ctxs for _, numbers, ctxs in self.many])
             many: list[int] = np.unique(keys).tolist()
-            targets.update((key >> _CTX_BITS, key & ((1 << _CTX_BITS) - 1)) for key in many)
-        targets.update((number, ctx) for _, number, ctx in few)
-        targets.update((number, ctx) for _, number, ctx in self.loops)
-        if few and self._is_exact:
-            self.states.append(np.array([number for _, number, _ in few], np.int64))
-            self.ctxs.append(np.array([ctx for _, _, ctx in few], np.int64))
-        if few or self.ranks:
-            self.ids.append(order[[*(rank for rank, _, _ in few), *self.ranks]])
-        return Walked(
-            np.concatenate(self.ids) if self.ids else np.zeros(0, np.int32),
-            np.concatenate(self.states or [np.zeros(0, np.int64)]),
-            np.concatenate(self.ctxs or [np.zeros(0, np.int64)]),
-            targets,
-            tuple(self.loops),
-            tuple(self.rows),
-            self.rise,
-            tuple(self.edges),
-            self.is_whole,
-            self._depth - self._lowest,
-            self._used,
-        )
+            found.update((key >> _CTX_BITS, key & ((1 << _CTX_BITS) - 1)) for key in many)
+        return found

@@ -37,7 +37,7 @@ _MOST_STATES = 20_000
 _MOST_ASKED = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Hole(State):
     """The frame around a value whose surroundings are not known."""
 
@@ -54,7 +54,7 @@ class Hole(State):
         return 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Outlet(State):
     """Behind such a value."""
 
@@ -174,8 +174,9 @@ class Fragments:
         number = table.state_id(state)
         stack = table.push(table.state_id(Hole()), 0)
         ctx = stack << COUNT_BITS | (COUNT_MASK if is_counted else 0)
-        found, trie, exits = walk_value(table, tokens, number, ctx, node)
-        parts = [found.ids, *(ids for ids, _, _ in found.loops)]
+        found, trie = walk_value(table, tokens, number, ctx, node)
+        exits = found.exits
+        parts = [found.ids(), *(ids for ids, _, _ in found.loops)]
         row = tokens.row_of(np.concatenate(parts))
         used, leaving = found.used, state.leaving
         if node < 0 and leaving is not None:
@@ -183,7 +184,7 @@ class Fragments:
             row = row | loop.row()
             used = max(used, loop.most) if is_counted else used
         own = table.total(number, ctx)
-        rise = max((table.total(*t) - own for t in found.targets), default=0)
+        rise = max((table.total(*t) - own for t in found.targets()), default=0)
         rests = tuple(
             self._rests(trie, [e for e in exits if e.is_read and e.result == result], result)
             for result in dict.fromkeys(e.result for e in exits if e.is_read)

@@ -60,9 +60,7 @@ class WideLevels:
         ranks = trie.rank[nodes]
         ends = np.flatnonzero(ranks >= 0)
         if len(ends):
-            found.ids.append(trie.order[ranks[ends]])
-            found.states.append(after[ends])
-            found.ctxs.append(at[ends])
+            found.many.append((trie.order[ranks[ends]], after[ends], at[ends]))
         if self._is_full:
             nodes, after, at = self._settle(nodes, after, at)
         below = trie.children[nodes]
@@ -72,6 +70,7 @@ class WideLevels:
     def _settle(self, nodes: Longs, states: Longs, at: Longs) -> tuple[Longs, Longs, Longs]:
         """Takes the nodes out whose tokens below all stay in a loop."""
         table = self._table
+        table.columns()
         looping = np.unique(states[table.is_loop[states]])
         if not len(looping):
             return nodes, states, at
@@ -92,7 +91,7 @@ class WideLevels:
         table = self._table
         byte = self._trie.byte[nodes]
         self._fill(states)
-        entries = table.flat[(states << 8) + byte].astype(np.int64)
+        entries = table.flat[table.flat_at[states] + byte].astype(np.int64)
         counted = np.flatnonzero(entries >= COUNT)
         if len(counted):
             entries[counted] -= COUNT
@@ -109,7 +108,8 @@ class WideLevels:
 
     def _fill(self, states: Longs) -> None:
         table = self._table
-        missing = states[~table.is_flat[states]]
+        table.columns()
+        missing = states[table.flat_at[states] < 0]
         if len(missing):
             for number in np.unique(missing).tolist():
                 table.flatten(number)
@@ -135,7 +135,7 @@ class WideLevels:
                 break
             states = entries[again]
             self._fill(states)
-            entries[again] = table.flat[(states << 8) + byte[again]]
+            entries[again] = table.flat[table.flat_at[states] + byte[again]]
             # What follows an action is never counted: a count begins inside a value.
             acting = again[entries[again] < 0]
         return entries, at

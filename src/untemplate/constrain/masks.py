@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from untemplate.constrain.distance import Distance
 from untemplate.constrain.envelope import Finished
-from untemplate.constrain.findings import Walked
+from untemplate.constrain.findings import Findings
 from untemplate.constrain.fragments import fragments_of
 from untemplate.constrain.table import COUNT_BITS, COUNT_MASK, Table
 from untemplate.constrain.trie import TokenTrie
@@ -55,8 +55,8 @@ class Mask:
         self,
         row: Row,
         ctx: int,
-        targets: frozenset[tuple[int, int]],
-        found: Walked,
+        targets: set[tuple[int, int]],
+        found: Findings,
     ) -> None:
         self.row = row
         """Without the tokens of the loop that it begins in, unless it is whole."""
@@ -182,16 +182,19 @@ class Masks:
         table = self._table
         found = walk(table, self._tokens, number, ctx, self._fragments)
         symbols = table.symbols(number, ctx)
-        row = self._packed(found.ids, *(ids for ids, _, _ in found.loops))
+        row = self._tokens.row_of(
+            np.concatenate([found.ids(), *(ids for ids, _, _ in found.loops)])
+        )
         for inner in found.rows:
             row |= inner
         row &= self._plain
         if symbols:
-            row |= self._packed(np.array(list(symbols), np.int32))
+            row |= self._tokens.row_of(list(symbols))
         count = ctx & COUNT_MASK
-        targets = found.targets | {table.step_symbol(number, ctx, t) for t in symbols}
+        targets = found.targets()
+        targets.update(table.step_symbol(number, ctx, t) for t in symbols)
         targets.add((number, ctx))
-        mask = Mask(self.kept(row), ctx, frozenset(targets), found)
+        mask = Mask(self.kept(row), ctx, targets, found)
         depths = self._depths.setdefault(number, [])
         if found.depth not in depths:
             depths.append(found.depth)
@@ -199,15 +202,6 @@ class Masks:
         frames = self._frames(ctx, found.depth)
         self._shared[number, found.depth, frames, -1 if is_far else count] = mask
         return mask
-
-    def _packed(self, *parts: NDArray[np.int32]) -> Row:
-        bits = np.zeros(self._tokens.words * 32, np.bool_)
-        for ids in parts:
-            bits[ids] = True
-        twins = self._tokens.twins
-        if len(twins):
-            bits[twins[:, 1]] |= bits[twins[:, 0]]
-        return np.packbits(bits, bitorder="little").view(np.int32)
 
     # -------------------------------------------------------------------------------------- budget
 
@@ -248,10 +242,8 @@ class Masks:
         left = max(remaining, self._distance.tokens(number, ctx)) - 1
         row = self.row(number, ctx)
         found = walk(self._table, self._tokens, number, ctx)
-        near = self._packed(
-            self._near(found, left),
-            *(ids for ids, state, at in found.loops if self._loop_is_near(state, at, left)),
-        )
+        loops = (ids for ids, state, at in found.loops if self._loop_is_near(state, at, left))
+        near = self._tokens.row_of(np.concatenate([self._near(found, left), *loops]))
         near &= self._plain
         symbols = [
             token_id
@@ -259,7 +251,7 @@ class Masks:
             if self._is_near(self._table.step_symbol(number, ctx, token_id), left)
         ]
         if symbols:
-            near |= self._packed(np.array(symbols, np.int32))
+            near |= self._tokens.row_of(symbols)
         leaving = self._table.leaving[number]
         if leaving is not None:
             near |= self._near_loop(number, ctx, leaving, left)
@@ -268,13 +260,14 @@ class Masks:
     def _is_near(self, target: tuple[int, int], left: int) -> bool:
         return bool(target[0]) and self._distance.tokens(*target) <= left
 
-    def _near(self, found: Walked, left: int) -> NDArray[np.int32]:
-        keys = np.stack((found.states, found.ctxs), axis=1)
+    def _near(self, found: Findings, left: int) -> NDArray[np.int32]:
+        ids, states, ctxs = found.tokens()
+        keys = np.stack((states, ctxs), axis=1)
         targets, where = np.unique(keys, axis=0, return_inverse=True)
         near = np.array(
             [self._distance.tokens(s, c) <= left for s, c in targets.tolist()], np.bool_
         )
-        return found.ids[near[where.ravel()]] if len(targets) else found.ids
+        return ids[near[where.ravel()]] if len(targets) else ids
 
     def _loop_is_near(self, number: int, ctx: int, left: int) -> bool:
         # Up to three bytes end a character that the token cut.

@@ -16,7 +16,7 @@ from untemplate.constrain.strings import Chars, Lane
 __all__ = ["start_of_key"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Naming(State):
     """Between two characters of a key that may still become a name."""
 

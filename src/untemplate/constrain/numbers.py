@@ -55,7 +55,7 @@ _MOST_STEPS = 30_000
 """Places that are looked at to find the end of one number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Free(State):
     """Inside any number, or any integer."""
 
@@ -400,7 +400,7 @@ def _shared(verdicts: Verdicts) -> NumberMachine:
     return machine
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Bounded(State):
     """Inside a number that is tracked."""
 

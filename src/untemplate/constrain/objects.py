@@ -397,7 +397,7 @@ def is_plain(part: Formula) -> bool:
     return isinstance(part, Properties | Keys | HasKey | Size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Object(State):
     """Inside an object, between its parts; as `key` and `value`, the frame of one."""
 

@@ -53,7 +53,7 @@ class Expanding(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Ways:
     """One of several ways to write the same."""
 
@@ -66,7 +66,7 @@ class Ways:
         return min((sum(map(of, steps)) for steps in self.ways), default=INFINITE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ValueStart:
     """A value in JSON: the state before it, and bytes that it may begin with."""
 
@@ -75,7 +75,7 @@ class ValueStart:
     origin: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Raw:
     """A string as it is, without the mark of what follows it."""
 
@@ -86,7 +86,7 @@ class Raw:
 Step = nodes.Node | Expanding | ValueStart | Raw
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Rest:
     """What follows a position. Made once, so it compares by identity."""
 
@@ -94,7 +94,7 @@ class Rest:
     more: "Rest | None"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class InLiteral:
     """Before bytes that must follow."""
 
@@ -102,7 +102,7 @@ class InLiteral:
     rest: Rest | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class AtSymbol:
     """Before a marker that is one token."""
 
@@ -110,7 +110,7 @@ class AtSymbol:
     rest: Rest | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class AtByte:
     """Before one byte of a set."""
 
@@ -118,7 +118,7 @@ class AtByte:
     rest: Rest | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class InText:
     """Inside free text; its exits are positions of their own."""
 
@@ -128,7 +128,7 @@ class InText:
     utf8: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class InRaw:
     """Inside a raw string; its closer is a position of its own."""
 
@@ -152,7 +152,7 @@ class InRaw:
         return not self.is_zero and machine.counts(self.region)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class AtValue:
     """Before a value."""
 
@@ -160,14 +160,14 @@ class AtValue:
     rest: Rest | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class AtEnd:
     """Where an end token may be written."""
 
     token_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class AfterEnd:
     """Behind the end of the turn."""
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from untemplate.constrain.state import ALL_BYTES, Action, Back, Edges, Leave, Push, State
 
-__all__ = ["Space", "allow_space"]
+__all__ = ["MOST_BLANKS", "Space", "allow_space"]
 
 MOST_BLANKS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Space(State):
     """Inside white space, with so many blanks still allowed."""
 

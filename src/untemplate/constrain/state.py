@@ -166,45 +166,45 @@ class Edges(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Go:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Count:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Set:
     state: State
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Push:
     frame: State
     state: State
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Enter:
     frame: State
     state: State
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Pop:
     result: Result = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Leave:
     result: Result = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Unfold:
     frames: tuple[State, ...]
     state: State
@@ -217,7 +217,7 @@ Text = tuple[bytes, Action | None]
 """Bytes, and what the last of them does; None: it is not allowed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Back(State):
     """A frame that goes on in a state whatever the inner value was (white space, say)."""
 
@@ -233,7 +233,7 @@ class Back(State):
         return self.state
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Spell(State):
     """These bytes, not empty, then the action; its byte is the last of them."""
 

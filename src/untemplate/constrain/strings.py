@@ -128,7 +128,7 @@ def _shared(verdicts: Verdicts, quote: Quote) -> QuotedString:
     return machine
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Lane:
     """The machine of a string, and the stretch of its lengths that it is in."""
 
@@ -175,7 +175,7 @@ def start_of(machine: QuotedString) -> Action:
     return _to(Lane(machine, machine.quote), machine.begin())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Chars(State):
     """Between two characters."""
 
@@ -331,7 +331,7 @@ def _partial(
     return Partial(lane, spans, covers[0] & -whole, size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Partial(State):
     """Inside a UTF-8 character."""
 
@@ -367,7 +367,7 @@ class Partial(State):
             out.go(0x80 + n, _partial(self.lane, _clip(self.spans, *covers), covers, self.size - 1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Escape(State):
     """After a backslash."""
 
@@ -437,7 +437,7 @@ def _pairs_of(unit: int) -> tuple[int, int]:
     return low, low + 0x3FF
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Hex(State):
     r"""Inside `\uXXXX`."""
 
@@ -500,7 +500,7 @@ class Hex(State):
         return Pair(self.lane, spans, 6, _pairs_of(unit)[0]) if spans else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Pair(State):
     r"""In the second half of a surrogate pair, from before its backslash on."""
 

@@ -83,16 +83,18 @@ class Table:
         self._ids: dict[State, int] = {}
         self._rows: list[dict[int, int] | None] = [{}]
         """For each state its entries that are not 0; None: not asked for yet."""
-        self.flat: NDArray[np.int32] = np.zeros(64 * 256, np.int32)
-        self.is_flat: NDArray[np.bool_] = np.zeros(64, np.bool_)
-        """Whether the entries of a state are in `flat`."""
+        self.flat: NDArray[np.int32] = np.zeros(4 * 256, np.int32)
+        self._flattened = self._in_columns = 0
         self.remembers: list[bool] = [False]
         self.has_memory = False
         """Whether any state remembers what was written."""
-        self.is_loop: NDArray[np.bool_] = np.zeros(64, np.bool_)
-        self.zero: NDArray[np.int32] = np.full(64, -1, np.int32)
+        self._zero: list[int] = [0]
         """State at count zero, or -1 when it was not asked for."""
-        self.has_texts: NDArray[np.bool_] = np.zeros(64, np.bool_)
+        self.has_texts: list[bool] = [False]
+        self.flat_at: NDArray[np.int64] = np.full(1, -1, np.int64)
+        """Where the entries of a state are in `flat`, or -1; this and the next as of `columns`."""
+        self.is_loop: NDArray[np.bool_] = np.zeros(1, np.bool_)
+        self.is_textual: NDArray[np.bool_] = np.zeros(1, np.bool_)
         self._symbols: dict[int, tuple[Mapping[int, int], int]] = {}
         self._texts: dict[int, tuple[tuple[bytes, int], ...]] = {}
         self.leaving: list[bytes | None] = [None]
@@ -117,7 +119,7 @@ class Table:
         self._given = 1
         if base is not None:
             for name, found in vars(base).items():
-                if isinstance(found, list | dict | np.ndarray):
+                if isinstance(found, list | dict):
                     setattr(self, name, found.copy())  # pyright: ignore[reportUnknownMemberType]
             self._given = len(self.states)
 
@@ -147,8 +149,6 @@ class Table:
             raise LimitError(f"needs more than {self._limits.states} states")
         if self._limits.should_stop is not None and self._limits.should_stop():
             raise LimitError(f"was stopped after {self.size} states")
-        if number >= len(self.is_flat):
-            self._grow()
         self._ids[state] = number
         self.states.append(state)
         self.cost.append(cost)
@@ -156,21 +156,25 @@ class Table:
         self.remembers.append(state.remembers)
         self.has_memory = self.has_memory or state.remembers
         self._rows.append(None)
-        leaving = state.leaving
-        self.leaving.append(leaving)
+        self.leaving.append(state.leaving)
         self.is_shared.append(state.is_shared)
         self._shadows.append(-1)
-        self.is_loop[number] = leaving is not None
-        self.has_texts[number] = state.has_texts
+        self.has_texts.append(state.has_texts)
+        self._zero.append(-1)
         return number
 
-    def _grow(self) -> None:
-        size = len(self.is_flat)
-        self.flat = np.concatenate((self.flat, np.zeros(size * 256, np.int32)))
-        self.is_flat = np.concatenate((self.is_flat, np.zeros(size, np.bool_)))
-        self.is_loop = np.concatenate((self.is_loop, np.zeros(size, np.bool_)))
-        self.has_texts = np.concatenate((self.has_texts, np.zeros(size, np.bool_)))
-        self.zero = np.concatenate((self.zero, np.full(size, -1, np.int32)))
+    def columns(self) -> None:
+        """Brings what is asked of many states at once up to date; O(states since the last time)."""
+        known, size = self._in_columns, len(self.states)
+        if known == size:
+            return
+        if size > len(self.flat_at):
+            self.flat_at = np.concatenate((self.flat_at, np.full(size, -1, np.int64)))
+            self.is_loop = np.concatenate((self.is_loop, np.zeros(size, np.bool_)))
+            self.is_textual = np.concatenate((self.is_textual, np.zeros(size, np.bool_)))
+        self.is_loop[known:size] = [leaving is not None for leaving in self.leaving[known:]]
+        self.is_textual[known:size] = self.has_texts[known:]
+        self._in_columns = size
 
     def row(self, number: int) -> Mapping[int, int]:
         """The entries of a state, by byte; those that are 0 are left out."""
@@ -184,11 +188,14 @@ class Table:
         return found
 
     def flatten(self, number: int) -> None:
-        """Puts the entries of a state into `flat`."""
+        """Puts the entries of a state that `columns` has into `flat`."""
         row = self.row(number)
-        flat = self.flat[number << 8 : (number + 1) << 8]
-        flat[list(row)] = list(row.values())
-        self.is_flat[number] = True
+        at = self._flattened << 8
+        if at == len(self.flat):
+            self.flat = np.concatenate((self.flat, np.zeros_like(self.flat)))
+        self.flat[at : at + 256][list(row)] = list(row.values())
+        self.flat_at[number] = at
+        self._flattened += 1
 
     def go(self, on: Selector, state: State | None) -> None:
         self._tell(on, self.state_id(state))
@@ -310,12 +317,11 @@ class Table:
 
     def at_zero(self, number: int) -> int:
         """The state in place of this one when its count is used up."""
-        found = int(self.zero[number])
+        found = self._zero[number]
         if found < 0:
             state = self.states[number]
             assert state is not None
-            found = self.state_id(state.at_zero())
-            self.zero[number] = found
+            found = self._zero[number] = self.state_id(state.at_zero())
         return found
 
     # ------------------------------------------------------------------------------------- stacks

@@ -71,7 +71,7 @@ def enter_together(
     return values.kinds(goal).first_bytes, Enter(judge, values.begin(goal, space=False))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class _Named(State):
     """Behind the arguments: the ways on from those of each tool."""
 

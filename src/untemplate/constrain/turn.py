@@ -99,6 +99,7 @@ class TurnMachine:
         self._positions: dict[Rest | None, tuple[Position, ...]] = {None: ()}
         self._inside: dict[InText | InRaw, tuple[Position, ...]] = {}
         self._costs: dict[Rest, int] = {}
+        self._splits: dict[bytes, tuple[bytes, int | None, bytes]] = {}
         self.spelt: dict[InLiteral, Go] = {}
         """States of literals that stand alone."""
         self._rules = dict.fromkeys(grammar.rules, INFINITE)
@@ -243,6 +244,12 @@ class TurnMachine:
 
     def _split(self, data: bytes) -> tuple[bytes, int | None, bytes]:
         """What stands before the first marker that is one token, its id, and what follows."""
+        known = self._splits.get(data)
+        if known is None:
+            known = self._splits[data] = self._find_split(data)
+        return known
+
+    def _find_split(self, data: bytes) -> tuple[bytes, int | None, bytes]:
         found = [(at, -len(m), m) for m in self.markers if (at := data.find(m)) >= 0]
         if not found:
             return data, None, b""

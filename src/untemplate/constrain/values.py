@@ -11,13 +11,13 @@ and objects have goals of their own, so a schema that refers to itself is no pro
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from untemplate.constrain.arrays import ArrayMachine
-from untemplate.constrain.letters import JSON, PYTHON, Quote
+from untemplate.constrain.letters import JSON, PYTHON, Letters, Quote
 from untemplate.constrain.numbers import NumberMachine
 from untemplate.constrain.objects import ObjectMachine
-from untemplate.constrain.space import allow_space
+from untemplate.constrain.space import MOST_BLANKS, allow_space
 from untemplate.constrain.state import Edges, Pop, Spell, State
 from untemplate.constrain.strings import QuotedString, start_of
 from untemplate.constrain.verdicts import Exit, Verdicts
@@ -25,11 +25,11 @@ from untemplate.dialect import JsonText, Python
 from untemplate.errors import LimitError
 from untemplate.grammar.build import GrammarOptions
 from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import Typed
+from untemplate.grammar.schema_atoms import Typed, Whole
 from untemplate.grammar.schema_formula import Formula, conj, neg
 from untemplate.grammar.schema_relax import Known, relax
 
-__all__ = ["Begin", "Goal", "Outcome", "Values"]
+__all__ = ["Begin", "Goal", "Outcome", "Values", "is_plain", "plain_kinds"]
 
 _MOST_OUTCOMES = 256
 
@@ -37,7 +37,7 @@ Outcome = tuple[tuple[bool, ...], int]
 """Truth of the further formulas, and the bytes of the shortest value that gives it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Goal:
     """What is asked of a value."""
 
@@ -64,6 +64,7 @@ class Values:
         self.comma = comma.encode()
         self.colon = colon.encode()
         self._kinds: dict[Goal, Kinds] = {}
+        self._by_type: dict[Typed, Kinds] = {}
         self._costs: dict[Goal, int | None] = {}
         self._guesses: dict[Goal, int | None] = {}
         self._open: set[Goal] = set()
@@ -76,7 +77,22 @@ class Values:
     def kinds(self, goal: Goal) -> "Kinds":
         found = self._kinds.get(goal)
         if found is None:
-            found = self._kinds[goal] = Kinds(self, goal)
+            found = self._kinds[goal] = self._make_kinds(goal)
+        return found
+
+    def _make_kinds(self, goal: Goal) -> "Kinds":
+        typed = goal.only
+        if typed is None:
+            must, *asked = goal.formulas
+            if asked or goal.judge is not None:
+                return Kinds(self, goal)
+            typed = self.schemas.typed_goal(must)
+        if self.most_blanks == MOST_BLANKS and is_plain(typed):
+            return plain_kinds(typed, self.letters)
+        # Whatever place asks it: what is asked alike has the same states.
+        found = self._by_type.get(typed)
+        if found is None:
+            found = self._by_type[typed] = Kinds(self, Goal((), only=typed))
         return found
 
     def begin(self, goal: Goal, *, space: bool = True) -> State:
@@ -172,9 +188,11 @@ class Values:
 class Kinds:
     """The machines of one goal, by kind of value."""
 
-    def __init__(self, values: Values, goal: Goal) -> None:
+    def __init__(self, values: Values, goal: Goal, *, is_shared: bool = False) -> None:
+        """`is_shared`: the same in all grammars."""
         self.values = values
         self.goal = goal
+        self.is_shared = is_shared
 
     @cached_property
     def _typed(self) -> tuple[Typed, ...]:
@@ -258,12 +276,31 @@ class Kinds:
             out.go(0x7B, self.object.begin())
 
 
-@dataclass(frozen=True, slots=True)
+def is_plain(typed: Typed) -> bool:
+    """Whether nothing but the kind of a value is asked, and none that holds other values."""
+    holding = typed.array is False and typed.object is False
+    is_number = isinstance(typed.number, bool) or typed.number == Whole()
+    return holding and is_number and isinstance(typed.string, bool)
+
+
+@lru_cache(maxsize=256)
+def plain_kinds(typed: Typed, letters: Letters) -> Kinds:
+    """The machines of such values, one for all grammars: there are not many of them."""
+    style = JsonText() if letters is JSON else Python()
+    values = Values(Schemas(True, origin=""), style, GrammarOptions())
+    return Kinds(values, Goal((), only=typed), is_shared=True)
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Begin(State):
     """Before a value."""
 
     kinds: Kinds
     space: bool
+
+    @property
+    def is_shared(self) -> bool:
+        return self.kinds.is_shared
 
     def cost(self) -> int | None:
         return self.kinds.values.goal_cost(self.kinds.goal)

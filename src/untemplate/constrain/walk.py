@@ -1,7 +1,7 @@
 r"""Walks the trie of tokens from one configuration, level by level.
 
     found = walk(table, trie, state, ctx)
-    found.ids, found.states, found.ctxs        # each allowed token, and where it leads
+    found.ids(), found.targets()               # the allowed tokens, and where they lead
 
 Down the trie it goes node by node, in plain Python; a level with many nodes is one step in numpy
 (`levels`). Where a node stands in a loop that all tokens below it stay in, they are taken together
@@ -18,8 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from untemplate.constrain.findings import Findings, Walked
-from untemplate.constrain.fragments import Exit, Fragment, Fragments, Rests
+from untemplate.constrain.findings import Findings
+from untemplate.constrain.fragments import Fragment, Fragments, Rests
 from untemplate.constrain.levels import Level, WideLevels
 from untemplate.constrain.table import COUNT, COUNT_BITS, COUNT_MASK, Table
 from untemplate.constrain.trie import TokenTrie, Trie
@@ -29,7 +29,7 @@ __all__ = ["walk", "walk_value"]
 
 def walk(
     table: Table, tokens: TokenTrie, number: int, ctx: int, fragments: Fragments | None = None
-) -> Walked:
+) -> Findings:
     """All tokens that are allowed in a configuration, but those that `loop.rows` gives."""
     leaving = table.leaving[number]
     trie = tokens.full
@@ -39,7 +39,7 @@ def walk(
         is_short = table.counts(number) and ctx & COUNT_MASK < loop.most and table.goes_on(number)
         trie = tokens.full if is_short else loop.rest
     by_text = fragments is not None
-    walking = _Walk(table, tokens, trie, ctx, fragments, by_text=by_text, is_exact=not by_text)
+    walking = _Walk(table, tokens, trie, ctx, fragments, by_text=by_text)
     found = walking.found
     found.is_whole = fragments is not None and (
         (table.is_shared[number] and walking.enter(-1, number, ctx))
@@ -49,15 +49,15 @@ def walk(
         found.uses(tokens.loop(leaving).most - 1)
     if not found.is_whole:
         walking.run([(0, trie.roots, number, ctx)])
-    return found.walked()
+    return found
 
 
 def walk_value(
     table: Table, tokens: TokenTrie, number: int, ctx: int, node: int
-) -> tuple[Walked, Trie, list[Exit]]:
+) -> tuple[Findings, Trie]:
     """From inside a value on, behind a node of the whole trie (-1: its root), to its end.
 
-    The frame is a hole. With the walk comes the trie that was walked, and where the value ended.
+    The frame is a hole. With the walk comes the trie that was walked.
     """
     leaving = table.leaving[number]
     is_loop = node < 0 and leaving is not None
@@ -67,7 +67,7 @@ def walk_value(
         walking.run([(0, trie.roots, number, ctx)])
     else:
         walking.run([(int(trie.first[node]), int(trie.children[node]), number, ctx)])
-    return walking.found.walked(), trie, walking.found.exits
+    return walking.found, trie
 
 
 _FEW = 64
@@ -88,7 +88,6 @@ class _Walk:
         fragments: Fragments | None,
         *,
         by_text: bool,
-        is_exact: bool = False,
     ) -> None:
         """Sets up a walk.
 
@@ -99,7 +98,6 @@ class _Walk:
             ctx: where it begins.
             fragments: walks that need not be made again.
             by_text: states inside of texts are not found, so targets are not exact.
-            is_exact: the state of each token is kept.
         """
         self._table = table
         self._tokens = tokens
@@ -107,7 +105,7 @@ class _Walk:
         self._fragments = fragments
         self._by_text = by_text
         self._is_full = trie is tokens.full
-        self.found = Findings(table, trie, ctx, is_exact=is_exact)
+        self.found = Findings(table, trie, ctx)
         self._apart: set[int] = set()
         """Nodes that were taken in another way than the walk comes to them."""
         self._wide = WideLevels(table, tokens, trie, self.found, self._apart)
@@ -235,16 +233,15 @@ class _Walk:
         table, trie, found, (number, ctx) = self._table, rests.trie, self.found, at
         whole = rests.whole if gone is None else rests.whole[~gone[rests.whole]]
         if len(whole):
-            found.ids.append(whole)
-            found.targets.add((number, ctx))
+            found.behind.append((whole, {at}))
         inner = _Walk(table, self._tokens, trie, ctx, None, by_text=self._by_text)
         inner.run([(0, trie.roots, number, ctx)])
-        walked = inner.found.walked()
+        walked = inner.found
         found.edges += walked.edges
-        if len(walked.ids):
-            ids = rests.expand(walked.ids)
-            found.ids.append(ids if gone is None else ids[~gone[ids]])
-            found.targets |= walked.targets
+        if len(numbers := walked.ids()):
+            ids = rests.expand(numbers)
+            ids = ids if gone is None else ids[~gone[ids]]
+            found.behind.append((ids, walked.targets()))
         found.looks(table.depths[ctx >> COUNT_BITS] - walked.depth)
 
     def _is_entered(self, node: int, number: int, ctx: int) -> bool:
@@ -368,8 +365,9 @@ class _Walk:
             return
         if self._is_entered(node, number, ctx):
             return
-        if self._is_full and table.is_loop[number]:
-            loop = self._tokens.loop(table.leaving[number] or b"")
+        leaving = table.leaving[number]
+        if self._is_full and leaving is not None:
+            loop = self._tokens.loop(leaving)
             if loop.clean[node] and (
                 not table.counts(number) or loop.characters[node] <= ctx & COUNT_MASK
             ):
@@ -379,7 +377,8 @@ class _Walk:
 
     def _followed(self, level: Level) -> Level:
         """The level without states of few texts; what is behind those is walked."""
-        has_texts = self._table.has_texts[level[2]]
+        self._table.columns()
+        has_texts = self._table.is_textual[level[2]]
         if not has_texts.any():
             return level
         lists = (column[has_texts].tolist() for column in level)

@@ -145,8 +145,11 @@ class Schemas:
         def part(number: int) -> Formula:
             return substitute(goal, lambda leaf: self.typed(leaf).parts[number])
 
-        parts = [part(number) for number in range(len(ANYTHING.parts))]
-        return all_of(Typed(*parts), self._everywhere)
+        if isinstance(goal, bool | Place | Constant):
+            found = self.typed(goal)
+        else:
+            found = Typed(*map(part, range(len(ANYTHING.parts))))
+        return found if self._everywhere is ANYTHING else all_of(found, self._everywhere)
 
     def whole(self, *, is_arguments: bool, apart: Sequence[CallShape] = ()) -> Typed:
         """What the root says of a whole value, without the objects that read as a call.
