@@ -131,6 +131,39 @@ def test_a_constant_object_takes_no_key_that_stands_beside_it():
         assert not takes_call(call, value)
 
 
+def a_kind(name, **properties):
+    return {
+        "type": "object",
+        "properties": {"kind": {"const": name}, **properties},
+        "required": ["kind"],
+    }
+
+
+UNIQUE = {"type": "array", "uniqueItems": True, "items": {"type": "string"}}
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+def test_branches_are_enforced_beside_unique_items(keyword):
+    answer = answer_by({keyword: [a_kind("a", tags=UNIQUE), a_kind("b", tags=UNIQUE)]})
+    for value, is_valid in (
+        ({"kind": "a", "tags": ["x", "y"]}, True),
+        ({"tags": ["x", "y"], "kind": "b"}, True),
+        ({"kind": "a", "tags": ["x", "x"]}, False),
+        ({"tags": ["x", "x"], "kind": "b"}, False),
+        ({"kind": "c", "tags": []}, False),
+        ({"tags": []}, False),
+        (["x"], False),
+    ):
+        assert takes_answer(answer, value) is is_valid
+
+
+def test_branches_that_are_known_stay_apart_beside_one_that_is_not():
+    odd = {"type": "string", "pattern": "(x)\\1"}
+    answer = answer_by({"oneOf": [odd, {"maxLength": 2}, {"minLength": 2, "maxLength": 3}]})
+    for value, is_taken in (("a", True), ("abc", True), ("ab", False), ("abcd", True)):
+        assert takes_answer(answer, value) is is_taken
+
+
 @pytest.mark.laws
 def test_many_drawn_schemas_accept_what_is_valid():
     for seed in range(60, 3_000):

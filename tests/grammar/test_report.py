@@ -72,6 +72,17 @@ def test_what_is_exact(schema, pointer):
     assert all(status == "exact" for status, _ in told(schema).values())
 
 
+UNIQUE = {"type": "array", "uniqueItems": True, "items": {"type": "string"}}
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_a_branch_must_hold_for_kinds_that_no_other_branch_takes(keyword):
+    for other in ({"type": "string"}, {"type": "null"}, {"enum": ["a", 1]}):
+        assert {s for s, _ in told({keyword: [other, UNIQUE]}).values()} == {"exact"}
+    found = told({keyword: [{"type": "object"}, {"properties": {"a": UNIQUE}}]})
+    assert found[f"#/{keyword}/1/properties/a/uniqueItems"][0] == "checked"
+
+
 def test_what_asks_nothing():
     schema = {"minLenght": 3, "format": "color", "contentEncoding": "base64", "title": "T"}
     found = told(schema)

@@ -10,6 +10,7 @@ fail are asked beside each item; `contains` counts its answers.
 import heapq
 import json
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from untemplate.constrain.objects import SPARE
@@ -35,6 +36,8 @@ __all__ = ["ArrayMachine"]
 
 Phase = Literal["open", "next", "item", "after"]
 _MOST_STEPS = 20_000
+_MOST_BESIDE = 4
+"""With more questions beside an array it is not looked at whether one of them needs it unique."""
 _ANY_SPREAD = SPARE + 1
 """An empty string takes one byte more than a digit."""
 
@@ -61,8 +64,8 @@ class ArrayMachine:
         self._contains = [a for a in leaves if isinstance(a, Contains)]
         self.least = max((a.least for a in top if isinstance(a, Size)), default=0)
         mosts = [a.most for a in top if isinstance(a, Size) and a.most is not None]
-        self.is_unique = any(isinstance(a, Unique) for a in top)
-        """No scalar item is written twice; where all must differ, a mask sees to it."""
+        self.is_unique = any(isinstance(a, Unique) for a in top) or self._must_differ()
+        """No item is written twice; where all must differ, a mask sees to it."""
         if self.is_unique and (count := self._members(top)) is not None:
             mosts.append(count)
         self.most = min(mosts, default=None)
@@ -77,6 +80,15 @@ class ArrayMachine:
         self._exits: dict[At, Exit | None] = {}
         self._rests: dict[At, int | None] = {}
         self._spreads: dict[int, int] = {}
+
+    def _must_differ(self) -> bool:
+        """Whether what is asked beside leads nowhere once an item was written twice."""
+        asked = self._verdicts.formulas[1:]
+        fails = [any(isinstance(part, Unique) for part in top_parts(f)) for f in asked]
+        if not any(fails) or fails.count(False) > _MOST_BESIDE:
+            return False
+        ways = product(*((False,) if f else (False, True) for f in fails))
+        return not any(map(self._verdicts.takes, ways))
 
     def _members(self, top: tuple[Formula, ...]) -> int | None:
         """How many different items there are, where all are listed."""

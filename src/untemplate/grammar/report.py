@@ -245,10 +245,25 @@ class _Walk:
             if keyword in ("$defs", "definitions"):
                 continue
             why = dropped or self._dropped(visit, keyword, schema)
-            in_must = must and keyword not in ("anyOf", "oneOf", "not", "if", "contains")
+            in_must = must and self._must_hold(place, keyword, schema, step)
             is_in_pairs = visit.in_pairs if keyword in _BESIDE else self._in_pairs == "values"
             inner = self._schemas.references.inner(place, step)
             yield _Visit(inner, in_must, why, in_pairs=is_in_pairs)
+
+    def _must_hold(self, place: Place, keyword: str, schema: dict[str, JSON], step: str) -> bool:
+        """Whether what is held against a subschema has to be so.
+
+        A branch must hold for arrays, or objects, that no other branch takes.
+        """
+        if keyword not in ("anyOf", "oneOf"):
+            return keyword not in ("not", "if", "contains")
+        branches = schema[keyword]
+        assert isinstance(branches, list)
+        inner = self._schemas.references.inner
+        others = [f"/{keyword}/{n}" for n in range(len(branches)) if f"/{keyword}/{n}" != step]
+        typed = [self._schemas.typed(inner(place, s)) for s in (step, *others)]
+        kinds = (tuple(t.array for t in typed), tuple(t.object for t in typed))
+        return all(own is False or not any(o is not False for o in rest) for own, *rest in kinds)
 
     def _tell(self, pointer: str, status: Status, reason: str) -> None:
         """Of what is told twice of a keyword the worse stands."""
@@ -263,7 +278,7 @@ class _Walk:
             return why
         tests: list[str] = []
         if keyword == "oneOf" and isinstance(options := schema.get("oneOf"), list):
-            tests = [f"/oneOf/{n}" for n in range(len(options))]
+            tests = list(self._unknown_among(place, [f"/oneOf/{n}" for n in range(len(options))]))
         elif keyword in ("if", "then", "else") and "if" in schema:
             tests = ["/if"]
         elif keyword == "not":
@@ -272,6 +287,15 @@ class _Walk:
             if not self._is_known(self._schemas.references.inner(place, test)):
                 return f"{place.pointer}{test} is not enforced, and {keyword} hangs on it"
         return ""
+
+    def _unknown_among(self, place: Place, branches: list[str]) -> Iterator[str]:
+        """Those of which it can't be said whether they hold, beside others for the same values."""
+        inner = self._schemas.references.inner
+        typed = [self._schemas.typed(inner(place, branch)).parts for branch in branches]
+        for kind in zip(*typed, strict=True):
+            live = [n for n, part in enumerate(kind) if part is not False]
+            if len(live) > 1:
+                yield from (branches[n] for n in live if not self._is_known.whole(kind[n]))
 
     def _dropped_in_pairs(self, place: Place, keyword: str) -> str:
         if keyword in ("patternProperties", "propertyNames"):

@@ -55,9 +55,12 @@ class Known:
             return True
         if schema not in self._known:
             self._known[schema] = True  # inside itself it adds nothing
-            found = {leaf for part in self._schemas.typed(schema).parts for leaf in leaves(part)}
-            self._known[schema] = all(_is_known(leaf, self) for leaf in found)
+            self._known[schema] = all(map(self.whole, self._schemas.typed(schema).parts))
         return self._known[schema]
+
+    def whole(self, formula: Formula) -> bool:
+        """The same of a formula."""
+        return all(_is_known(leaf, self) for leaf in frozenset(leaves(formula)))
 
 
 def relax(formula: Formula, is_known: IsKnown) -> Formula:
@@ -80,9 +83,14 @@ def _relaxed(formula: Formula, positive: bool, is_known: IsKnown) -> Formula:
         case Some(parts):
             return disj(*(_relaxed(p, positive, is_known) for p in parts))
         case One(parts):
-            if not all(_is_known(leaf, is_known) for p in parts for leaf in leaves(p)):
-                return positive
-            return one(_relaxed(p, True, is_known) for p in parts)
+            wide = [_relaxed(p, True, is_known) for p in parts]
+            are_known = [all(_is_known(leaf, is_known) for leaf in leaves(p)) for p in parts]
+            if all(are_known):
+                return one(wide)
+            exact = [p for p, is_so in zip(wide, are_known, strict=True) if is_so]
+            # Some part holds, and of those that are known no two.
+            at_most_one = disj(one(exact), neg(disj(*exact)))
+            return conj(disj(*wide), at_most_one) if positive else False
         case Pattern() | Format():
             found = pattern_formula(formula)
             return positive if found is None else found
