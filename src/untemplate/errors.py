@@ -26,10 +26,17 @@ __all__ = [
 ]
 
 
+_MOST_PLACE = 500
+
+
 class UntemplateError(Exception):
     """Root of all errors of this library."""
 
     def __init__(self, message: str, *, place: str = "") -> None:
+        # Keys of a schema are anything: a place has its line breaks escaped, and is not endless.
+        place = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in place)
+        if len(place) > _MOST_PLACE:
+            place = f"{place[: _MOST_PLACE // 2]}...{place[-_MOST_PLACE // 2 :]}"
         super().__init__(f"{place}: {message}" if place else message)
         self.message = message
         self.place = place

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
+from untemplate.errors import RequestError
+
 __all__ = [
     "JSON",
     "ArgumentState",
@@ -35,6 +37,7 @@ __all__ = [
     "ToolChoice",
     "Usage",
     "arguments_object",
+    "kind_of",
     "pointer_key",
     "pointer_token",
 ]
@@ -132,6 +135,10 @@ class ToolChoice:
     """With `required`: the one tool that has to be called."""
     parallel: bool = True
     """False: at most one call."""
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("auto", "none", "required"):
+            raise RequestError('expected "auto", "none" or "required"', place="tool_choice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +264,23 @@ def arguments_object(arguments: JSON) -> dict[str, JSON] | None:
         except (ValueError, RecursionError):
             return None
     return arguments if isinstance(arguments, dict) else None
+
+
+def kind_of(value: JSON) -> str:
+    """What JSON calls a value, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
 
 
 def pointer_token(key: str) -> str:

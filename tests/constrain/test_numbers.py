@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from constrain.judging import answer_by, following, takes, takes_answer
 from untemplate.constrain import CompiledGrammar
-from untemplate.errors import LimitError, VocabularyError
+from untemplate.errors import LimitError, SchemaError
 
 STEPS = [1, 2, 7, 0.5, 0.1, 0.01, 1e-06, 1000, 86400]
 NUMBER = (
@@ -42,7 +42,7 @@ def holds(schema: dict, value: float) -> bool:
 def compiled(schema: dict) -> CompiledGrammar | None:
     try:
         return answer_by(schema)
-    except VocabularyError:  # no number is so
+    except SchemaError:  # no number is so
         return None
 
 

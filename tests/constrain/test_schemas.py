@@ -10,7 +10,7 @@ import pytest
 from constrain.judging import answer_by, call_by, calls_in, takes_answer, takes_call
 from corpus import corpus_dir
 from untemplate.dialect import JsonText, Whole
-from untemplate.errors import VocabularyError
+from untemplate.errors import SchemaError
 from untemplate.grammar import build_grammar
 from untemplate.grammar.report import report_on
 from untemplate.message import Tool
@@ -90,7 +90,7 @@ def judge(seed: int, *, values: int) -> int:
     validator = jsonschema_rs.validator_for({**DIALECT, "allOf": [schema]})
     try:
         answer = answer_by(schema)
-    except VocabularyError:
+    except SchemaError:
         answer = None  # no value is so
     valid = 0
     for _ in range(values):

@@ -16,7 +16,7 @@ from constrain.judging import VOCABULARY, written
 from families import family, names
 from untemplate.constrain import compile_grammar
 from untemplate.dialect import KEY_IN_LITERAL, Absent, CallBlock, Pairs
-from untemplate.errors import VocabularyError
+from untemplate.errors import SchemaError
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.message import Tool, ToolChoice
 from untemplate.reader import Reader
@@ -227,7 +227,7 @@ class Judge:
     def compiled(self):
         try:
             return compile_grammar(self.grammar, VOCABULARY)
-        except VocabularyError:
+        except SchemaError:
             return None  # no value can be written
 
     def accepts(self, text):

@@ -1,13 +1,18 @@
 """What the report of a grammar says of each keyword, and what it refuses."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from constrain.judging import ANSWERS
 from dialects import CODER, HERMES
-from untemplate.errors import SchemaError
+from untemplate.constrain import compile_grammar
+from untemplate.errors import LimitError, RequestError, SchemaError
 from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.grammar.report import Keyword, refuse_inexact
-from untemplate.message import Tool
+from untemplate.message import Tool, ToolChoice
+from untemplate.vocabulary import byte_vocabulary
 
 
 def told(schema, dialect=HERMES, **options):
@@ -21,7 +26,7 @@ def told(schema, dialect=HERMES, **options):
         ({"pattern": "(a)\\1"}, "#/pattern", "a back-reference"),
         ({"pattern": "(?<=a)b"}, "#/pattern", "look-behind"),
         ({"pattern": "a(?=b)"}, "#/pattern", "look-ahead that is not at the beginning"),
-        ({"pattern": "("}, "#/pattern", "pattern"),
+        ({"pattern": "(?i)a"}, "#/pattern", "flags"),
         ({"pattern": "a{2}{3}"}, "#/pattern", "nothing to repeat at 4"),
         ({"pattern": "a*+"}, "#/pattern", "nothing to repeat at 2"),
         ({"format": "regex"}, "#/format", "format regex"),
@@ -134,12 +139,113 @@ def test_unused_definitions_are_not_reported():
         ({"required": "a"}, "#/required"),
         ({"allOf": []}, "#/allOf"),
         ({"anyOf": [{"$ref": "#/anyOf/7"}]}, "#/anyOf/0/$ref"),
+        ({"dependentRequired": {"a": 5}}, "#/dependentRequired"),
+        ({"dependencies": {"a/b": [5]}}, "#/dependencies/a~1b"),
+        ({"$dynamicRef": 5}, "#/$dynamicRef"),
+        ({"$id": 5}, "#/$id"),
+        ({"$schema": 5}, "#/$schema"),
+        ({"properties": {"a": {"nullable": "yes"}}}, "#/properties/a/nullable"),
+        ({"properties": {"a": {"maximum": math.inf}}}, "#/properties/a/maximum"),
+        ({"properties": {"a": {"enum": [1, math.nan]}}}, "#/properties/a/enum/1"),
+        ({"properties": {"a": {"const": {1, 2}}}}, "#/properties/a/const"),
+        # What neither a mask nor a validator makes anything of can't be promised.
+        ({"properties": {"a": {"pattern": "("}}}, "#/properties/a/pattern"),
+        ({"patternProperties": {"[z-a]": {}}}, "#/patternProperties/[z-a]"),
     ],
 )
 def test_what_is_no_schema_is_named_before_anything_is_written(schema, place):
     with pytest.raises(SchemaError) as refused:
         told(schema)
     assert refused.value.place == f"tool f {place}"
+
+
+def nested(depth):
+    schema = {}
+    for _ in range(depth):
+        schema = {"items": schema}
+    return schema
+
+
+ENDLESS = {}
+ENDLESS["items"] = ENDLESS
+CHAINS = {
+    "ref": lambda following: following,
+    "all": lambda following: {"allOf": [following, {"type": "object"}]},
+    "one": lambda following: {"oneOf": [following, {"required": ["b"]}]},
+    "property": lambda following: {"properties": {"a": following}, "required": ["a"]},
+    "items": lambda following: {"items": following, "minItems": 1, "type": "array"},
+    "unevaluated": lambda following: {"allOf": [following], "unevaluatedProperties": False},
+}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [nested(300), nested(10_000), ENDLESS, {"const": nested(300)}, {"default": nested(10_000)}],
+)
+def test_what_is_nested_too_deep_is_refused(schema):
+    with pytest.raises(LimitError, match=r"^tool f #: nested deeper than 128 levels$"):
+        told(schema)
+
+
+def place_of_limit(ask):
+    try:
+        ask()
+    except LimitError as error:
+        return error.place
+    return "tool f, which is followed only as far as it is written"
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_references_that_lead_too_deep_are_an_error_that_names_the_tool(chain):
+    links = {f"d{n}": CHAINS[chain]({"$ref": f"#/$defs/d{n + 1}"}) for n in range(600)}
+    links["d600"] = {}
+    schema = {"properties": {"a": {"$ref": "#/$defs/d0"}}, "required": ["a"], "$defs": links}
+    grammar = build_grammar(HERMES, (Tool("f", "", schema),), ToolChoice("required"))
+    vocabulary = byte_vocabulary(["<|im_end|>"], eos="<|im_end|>")
+    call = b'<tool_call>\n{"name": "f", "arguments": {"a": {"a":'
+    asked = (
+        grammar.report,
+        grammar.gbnf,
+        grammar.lark,
+        lambda: compile_grammar(grammar, vocabulary).constraint().feed(call),
+    )
+    assert all(place_of_limit(ask).startswith("tool f") for ask in asked)
+
+
+def test_places_are_one_line_and_not_endless():
+    for key in ("a\nb", "a" * 10_000):
+        with pytest.raises(SchemaError) as refused:
+            told({"properties": {key: {"type": "strin"}}})
+        assert str(refused.value).isprintable()
+        assert len(refused.value.place) < 600
+
+
+def test_what_no_call_satisfies_is_named():
+    never = Tool("f", "", {"properties": {"a": False}, "required": ["a"]})
+    vocabulary = byte_vocabulary(["<|im_end|>"], eos="<|im_end|>")
+    for tools, choice, answer, place in (
+        ((never,), ToolChoice("required"), None, "tool f"),
+        ((never, Tool("g")), ToolChoice("required", "f"), None, "tool f"),
+        ((never, replace(never, name="h")), ToolChoice("required"), None, "tools f, h"),
+        ((), None, False, "response_schema"),
+    ):
+        grammar = build_grammar(ANSWERS, tools, choice, response_schema=answer)
+        with pytest.raises(SchemaError, match=f"^{place}: no value is as the schema says"):
+            compile_grammar(grammar, vocabulary)
+    both = build_grammar(HERMES, (never, Tool("g")), ToolChoice("required"))
+    constraint = compile_grammar(both, vocabulary).constraint()
+    assert constraint.feed(b'<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>')
+
+
+def test_tools_choices_and_options_are_checked_at_the_door():
+    with pytest.raises(RequestError, match="two tools are named 'f'"):
+        build_grammar(HERMES, (Tool("f"), Tool("f", "", {"required": ["a"]})))
+    with pytest.raises(RequestError, match="tool_choice"):
+        ToolChoice("maybe")
+    with pytest.raises(RequestError, match="whitespace"):
+        GrammarOptions(whitespace="none")
+    with pytest.raises(RequestError, match="key_order"):
+        GrammarOptions(key_order="sorted")
 
 
 def test_a_strict_tool_is_refused_where_it_is_not_exact():

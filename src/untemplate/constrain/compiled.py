@@ -22,7 +22,7 @@ from untemplate.constrain.spellable import check_spelling
 from untemplate.constrain.table import GROWTH, Limits, Table
 from untemplate.constrain.trie import token_trie
 from untemplate.constrain.turn import TurnMachine
-from untemplate.errors import LimitError, VocabularyError
+from untemplate.errors import LimitError, SchemaError
 from untemplate.grammar import Grammar
 from untemplate.vocabulary import Vocabulary
 
@@ -34,7 +34,7 @@ class _Growing:
 
     __slots__ = ("_at", "_compiled")
 
-    def __init__(self, compiled: "CompiledGrammar", at: Configuration) -> None:
+    def __init__(self, compiled: "CompiledGrammar", at: Configuration | None = None) -> None:
         self._compiled = compiled
         self._at = at
 
@@ -43,6 +43,8 @@ class _Growing:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
+            if isinstance(error, RecursionError):
+                error = LimitError("nested too deep, or references lead too deep")
             if isinstance(error, LimitError) and not error.place:
                 raise LimitError(error.message, place=self._compiled.place_of(self._at)) from error
         finally:
@@ -62,13 +64,13 @@ class CompiledGrammar:
         self.vocabulary = vocabulary
         self._limits = limits
         check_spelling(grammar, vocabulary)
-        with GROWTH:
+        with _Growing(self):
             self._tokens = token_trie(vocabulary)
             self._table = Table(limits, common_table())
             self._machine = TurnMachine(grammar, vocabulary, Sources(grammar))
             number = self._table.state_id(Envelope(self._machine, self._machine.begin()))
         if not number:
-            raise VocabularyError("the turn can't end: no call satisfies its schema")
+            raise SchemaError("no value is as the schema says", place=grammar.origin)
         self._start = Configuration(number, 0)
         self._places = Places(limits.places)
         self._known_repeats: Repeats | None = None
@@ -123,13 +125,11 @@ class CompiledGrammar:
     def _growing(self, at: Configuration) -> "_Growing":
         return _Growing(self, at)
 
-    def place_of(self, at: Configuration) -> str:
+    def place_of(self, at: Configuration | None) -> str:
         """What an error at a configuration is about."""
-        place = self._table.origin(at.number, at.ctx)
-        if not place:
-            place = ", ".join(tool.name for tool in self.grammar.tools)
-            place = f"tools {place}" if place else "response_schema"
-        return place
+        if at is None:
+            return self.grammar.origin
+        return self._table.origin(at.number, at.ctx) or self.grammar.origin
 
     def mask(self, place: Place, remaining: int | None) -> NDArray[np.int32]:
         """The mask of a place, not to be changed."""
@@ -232,7 +232,7 @@ class CompiledGrammar:
     def step_bytes(self, place: Place, data: bytes) -> Place | None:
         """The place after text in which markers are tokens where the grammar asks it."""
         at = place.configuration
-        with GROWTH:
+        with self._growing(at):
             while data:
                 number, ctx, _ = at
                 symbol = self._marker_at(data)

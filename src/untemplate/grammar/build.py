@@ -20,11 +20,10 @@ follows the value but the end; its strings hold no marker, since readers take co
 """
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from typing import Literal as OneOf
 
 from untemplate.dialect import (
@@ -46,6 +45,7 @@ from untemplate.grammar.continued import check_continued
 from untemplate.grammar.envelope import CallShape, find_envelope
 from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.grammar.nodes import Node
+from untemplate.grammar.schema_check import in_depth, schema_text
 from untemplate.message import JSON, Tool, ToolChoice
 
 if TYPE_CHECKING:
@@ -68,6 +68,12 @@ class GrammarOptions:
     key_order: OneOf["any", "declared"] = "any"
     open_objects: bool = False
     """Whether objects without `additionalProperties` take further keys, as JSON Schema says."""
+
+    def __post_init__(self) -> None:
+        if self.whitespace not in ("bounded", "exact"):
+            raise RequestError("expected bounded or exact", place="whitespace")
+        if self.key_order not in ("any", "declared"):
+            raise RequestError("expected any or declared", place="key_order")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +98,18 @@ class Grammar:
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+    @property
+    def origin(self) -> str:
+        """What an error is about that is about the whole: `tool pay`, `tools pay, ask`."""
+        choice = self.choice
+        named = [t.name for t in self.tools if choice.name in (None, t.name)]
+        parts = [f"{'tool' if len(named) == 1 else 'tools'} {', '.join(named)}"] if named else []
+        if choice.mode == "none":
+            parts = []
+        if self.response_schema is not None and choice.mode != "required":
+            parts.append(ANSWER)
+        return ", ".join(parts)
 
     def unrestricted(self) -> "Grammar":
         """The same grammar as if any tool might be called any number of times, declared or not.
@@ -171,15 +189,22 @@ def build_grammar(
         RequestError: the choice names no declared tool, or asks for a call without tools; or the
             dialect has no place for an answer by a schema.
         DialectError: calls of this dialect can't come in pieces as it says.
-        SchemaError: `response_schema` is not a valid schema.
+        SchemaError: `response_schema` is not a valid schema, or one of a tool no JSON.
+        LimitError: a schema is nested too deep.
     """
     choice = choice or ToolChoice()
     options = options or GrammarOptions()
+    names = [tool.name for tool in tools]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise RequestError(f"two tools are named {twice!r}", place="tools")
     prompt = prompt or dialect.prompts[0]
     asked = "anything" if choice is _ANYTHING else repr(choice)
-    parts = [_text_of(dialect), repr(prompt), repr(tuple(tools)), asked, repr(options)]
+    parts = [_text_of(dialect), repr(prompt), asked, repr(options)]
+    for tool in tools:
+        text = schema_text(tool.parameters, f"tool {tool.name}")
+        parts.append(repr((tool.name, tool.description, tool.strict, text)))
     if response_schema is not None:
-        parts.append(json.dumps(response_schema))
+        parts.append(schema_text(response_schema, ANSWER))
     key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
     asked_for = _Asked(key, dialect, prompt, tuple(tools), choice, options, response_schema)
     return _built(asked_for)
@@ -210,12 +235,12 @@ def _built(asked: _Asked) -> Grammar:
     dialect, prompt, choice = asked.dialect, asked.prompt, asked.choice
     # Callers may change their schemas later; those of a grammar stay as they are.
     tools = tuple(
-        replace(t, parameters={key: _copied(value) for key, value in t.parameters.items()})
-        for t in asked.tools
+        replace(t, parameters=cast("dict[str, JSON]", _copied(t.parameters))) for t in asked.tools
     )
     schema = _copied(asked.response_schema)
     builder = _Builder(dialect, _allowed(tools, choice), choice, schema)
-    start, rules = builder.build(prompt)
+    with in_depth(ANSWER):
+        start, rules = builder.build(prompt)
     return Grammar(rules, start, dialect, prompt, tools, choice, asked.options, schema, asked.key)
 
 

@@ -37,11 +37,12 @@ from untemplate.grammar.schema_atoms import (
     Whole,
 )
 from untemplate.grammar.schema_atoms import Items as ItemsAtom
-from untemplate.grammar.schema_check import Draft, subschemas
+from untemplate.grammar.schema_check import Draft, in_depth, schema_text, subschemas
 from untemplate.grammar.schema_formats import CHECKED, FORMATS, NARROWER
 from untemplate.grammar.schema_formula import All, Formula, leaves
 from untemplate.grammar.schema_keywords import decimal
 from untemplate.grammar.schema_relax import Known, asks_keys_only, why_unknown
+from untemplate.grammar.validation import is_expression
 from untemplate.message import JSON, Tool, pointer_token
 
 __all__ = ["InPairs", "Keyword", "Report", "Status", "in_pairs", "refuse_inexact", "report_on"]
@@ -97,9 +98,11 @@ def report_on(
     """
     found: list[Keyword] = []
     for tool in tools:
-        found += _keywords(f"tool {tool.name}", json.dumps(tool.parameters), open_objects, in_pairs)
+        origin = f"tool {tool.name}"
+        text = schema_text(tool.parameters, origin)
+        found += _keywords(origin, text, open_objects, in_pairs)
     if response_schema is not None:
-        found += _keywords(ANSWER, json.dumps(response_schema), True, "")
+        found += _keywords(ANSWER, schema_text(response_schema, ANSWER), True, "")
     return Report(tuple(found))
 
 
@@ -139,8 +142,9 @@ def refuse_inexact(
 def _keywords(
     origin: str, schema: str, open_objects: bool, in_pairs: InPairs
 ) -> tuple[Keyword, ...]:
-    schemas = Schemas(json.loads(schema), origin=origin, open_objects=open_objects)
-    return tuple(_Walk(schemas, in_pairs=in_pairs).keywords())
+    with in_depth(origin):
+        schemas = Schemas(json.loads(schema), origin=origin, open_objects=open_objects)
+        return tuple(_Walk(schemas, in_pairs=in_pairs).keywords())
 
 
 _ANNOTATIONS = frozenset(
@@ -229,6 +233,7 @@ class _Walk:
         schema = self._schemas.references.at(place)
         if not isinstance(schema, dict):
             return
+        self._refuse_unknown(place, schema)
         for keyword, value in schema.items():
             status, reason = self._status(keyword, value, schema, typed, must)
             why = dropped or self._dropped(visit, keyword, schema)
@@ -264,6 +269,19 @@ class _Walk:
         typed = [self._schemas.typed(inner(place, s)) for s in (step, *others)]
         kinds = (tuple(t.array for t in typed), tuple(t.object for t in typed))
         return all(own is False or not any(o is not False for o in rest) for own, *rest in kinds)
+
+    def _refuse_unknown(self, place: Place, schema: dict[str, JSON]) -> None:
+        """Refuses patterns that neither a mask nor a validator can follow."""
+        found = [("/pattern", schema["pattern"])] if "pattern" in schema else []
+        if isinstance(named := schema.get("patternProperties"), dict):
+            found += [(f"/patternProperties/{pointer_token(p)}", p) for p in named]
+        for step, pattern in found:
+            why = why_unknown(Pattern(str(pattern)))
+            if why and not is_expression(str(pattern)):
+                raise SchemaError(
+                    f"nothing can enforce this: {why}",
+                    place=f"{self._schemas.origin} {place.pointer}{step}",
+                )
 
     def _tell(self, pointer: str, status: Status, reason: str) -> None:
         """Of what is told twice of a keyword the worse stands."""

@@ -1,22 +1,29 @@
 r"""Whether a value is a JSON Schema at all, said before anything is built from it.
 
     check({"type": "strin"}, "tool pay")
-    -> SchemaError: tool pay #/type: 'strin' is not a type; ...
+    -> SchemaError: tool pay #/type: "strin" is not a type; ...
 
 Every keyword that has a meaning must have a value of the right kind, in every subschema. Keywords
 that are not known are ignored, as JSON Schema says. Depth and number of subschemas are bounded.
+
+A schema goes on as the text that `schema_text` makes of it; that is where what is no JSON is found.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
+from math import isfinite
+from typing import cast
 
 from untemplate.errors import LimitError, SchemaError
-from untemplate.message import JSON, pointer_token
+from untemplate.message import JSON, kind_of, pointer_token
 
-__all__ = ["Draft", "check", "draft_of", "subschemas"]
+__all__ = ["Draft", "check", "draft_of", "in_depth", "schema_text", "subschemas", "with_subschemas"]
 
-_MOST_DEPTH = 200
+_MOST_DEPTH = 128
+"""Of lists and objects in each other, constants and all."""
 _MOST_SUBSCHEMAS = 50_000
 
 
@@ -72,6 +79,24 @@ def subschemas(schema: dict[str, JSON]) -> Iterator[tuple[str, JSON]]:
                     yield f"/{keyword}/{pointer_token(key)}", inner
 
 
+def with_subschemas(schema: dict[str, JSON], change: Callable[[JSON], JSON]) -> dict[str, JSON]:
+    """The schema with each subschema one level below changed."""
+    found = dict(schema)
+    for keyword in (*_SINGLE, "items"):
+        if keyword in found and not isinstance(found[keyword], list):
+            found[keyword] = change(found[keyword])
+    for keyword in (*_LISTS, "items"):
+        if isinstance(options := found.get(keyword), list):
+            found[keyword] = [change(option) for option in options]
+    for keyword in _MAPS:
+        if isinstance(named := found.get(keyword), dict):
+            found[keyword] = {
+                key: inner if isinstance(inner, list) else change(inner)
+                for key, inner in named.items()
+            }
+    return found
+
+
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 
@@ -105,7 +130,14 @@ _MUST_BE: Mapping[str, tuple[str, Callable[[JSON], bool]]] = {
     **dict.fromkeys(("maximum", "minimum"), ("a number", _is_number)),
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), ("a number", _is_bound)),
     "multipleOf": ("a number above 0", _is_step),
-    **dict.fromkeys(("$ref", "pattern", "format"), ("a string", lambda v: isinstance(v, str))),
+    **dict.fromkeys(
+        ("$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "format", "pattern"),
+        ("a string", lambda v: isinstance(v, str)),
+    ),
+    "dependentRequired": (
+        "an object of lists of strings",
+        lambda v: isinstance(v, dict) and all(map(_is_strings, v.values())),
+    ),
     **dict.fromkeys(
         ("allOf", "anyOf", "oneOf"),
         ("a list of schemas, not empty", lambda v: isinstance(v, list) and bool(v)),
@@ -113,29 +145,93 @@ _MUST_BE: Mapping[str, tuple[str, Callable[[JSON], bool]]] = {
     "prefixItems": ("a list of schemas", lambda v: isinstance(v, list)),
     **dict.fromkeys(_MAPS, ("an object", lambda v: isinstance(v, dict))),
     "enum": ("a list", lambda v: isinstance(v, list)),
-    "uniqueItems": ("true or false", lambda v: isinstance(v, bool)),
+    **dict.fromkeys(("nullable", "uniqueItems"), ("true or false", lambda v: isinstance(v, bool))),
 }  # fmt: skip
+
+
+@contextmanager
+def in_depth(origin: str) -> Generator[None]:
+    """Schemas are followed by recursion: what passes Python's bound passes one of ours.
+
+    References lead deeper than a schema is nested, so no bound on its text can see it before.
+
+    Raises:
+        LimitError: names the origin.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise LimitError("nested too deep, or references lead too deep", place=origin) from None
+
+
+def schema_text(schema: JSON, origin: str) -> str:
+    """The schema as JSON text.
+
+    Raises:
+        SchemaError: it is no JSON; names origin and pointer.
+        LimitError: it is nested too deep.
+    """
+    try:
+        return json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        _check_depth(schema, origin)
+        raise SchemaError("is not JSON", place=f"{origin} {_not_json(schema)}") from None
+
+
+def _check_depth(schema: JSON, origin: str) -> None:
+    level = [schema]
+    for _ in range(_MOST_DEPTH):
+        level = [inner for value in level for inner in _inside(value)]
+        if not level:
+            return
+    raise LimitError(f"nested deeper than {_MOST_DEPTH} levels", place=f"{origin} #")
+
+
+def _inside(value: JSON) -> list[JSON]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [item for item in inner if isinstance(item, dict | list)]
+
+
+def _not_json(schema: JSON) -> str:
+    """The pointer of the first value that JSON does not know."""
+    pending: list[tuple[str, object]] = [("#", schema)]
+    while pending:
+        pointer, node = pending.pop()
+        match node:
+            case dict():
+                items = cast("dict[object, object]", node).items()
+                pending += [(f"{pointer}/{pointer_token(str(k))}", v) for k, v in items]
+            case list() | tuple():
+                values = cast("Sequence[object]", node)
+                pending += [(f"{pointer}/{n}", v) for n, v in enumerate(values)]
+            case None | str() | int():
+                pass
+            case float() if isfinite(node):
+                pass
+            case _:
+                return pointer
+    return "#"
 
 
 def check(schema: JSON, origin: str, at: str = "#") -> None:
     """Raises SchemaError with the pointer of the first thing that is wrong at a place or below."""
+    _check_depth(schema, origin)
     left = _MOST_SUBSCHEMAS
-    pending: list[tuple[str, JSON, int]] = [(at, schema, 0)]
+    pending: list[tuple[str, JSON]] = [(at, schema)]
     while pending:
-        pointer, node, depth = pending.pop()
+        pointer, node = pending.pop()
         left -= 1
-        if depth > _MOST_DEPTH or left < 0:
-            what = f"deeper than {_MOST_DEPTH}" if left >= 0 else f"more than {_MOST_SUBSCHEMAS}"
-            raise LimitError(f"{what} subschemas", place=f"{origin} {pointer}")
+        if left < 0:
+            message = f"more than {_MOST_SUBSCHEMAS} subschemas"
+            raise LimitError(message, place=f"{origin} {pointer}")
         if isinstance(node, bool):
             continue
         if not isinstance(node, dict):
-            shown = type(node).__name__.replace("NoneType", "null").replace("str", "string")
             raise SchemaError(
-                f"a {shown} stands where a schema is needed", place=f"{origin} {pointer}"
+                f"{kind_of(node)} stands where a schema is needed", place=f"{origin} {pointer}"
             )
         _check_one(node, pointer, origin)
-        pending += [(pointer + step, inner, depth + 1) for step, inner in subschemas(node)]
+        pending += [(pointer + step, inner) for step, inner in subschemas(node)]
 
 
 def _check_one(schema: dict[str, JSON], pointer: str, origin: str) -> None:
@@ -146,12 +242,18 @@ def _check_one(schema: dict[str, JSON], pointer: str, origin: str) -> None:
     required = schema.get("required", False)
     if not isinstance(required, bool) and not _is_strings(required):
         raise SchemaError("must be a list of strings", place=f"{origin} {pointer}/required")
+    dependencies = schema.get("dependencies")
+    for key, inner in dependencies.items() if isinstance(dependencies, dict) else ():
+        if isinstance(inner, list) and not _is_strings(inner):
+            place = f"{origin} {pointer}/dependencies/{pointer_token(key)}"
+            raise SchemaError("must be a schema or a list of strings", place=place)
     kinds = schema.get("type", [])
     if "type" in schema and kinds == []:
         raise SchemaError("must name a type", place=f"{origin} {pointer}/type")
     for kind in kinds if isinstance(kinds, list) else [kinds]:
         if kind not in _TYPES:
             known = ", ".join(_TYPES)
+            shown = repr(kind[:40]) if isinstance(kind, str) else kind_of(kind)
             raise SchemaError(
-                f"{kind!r} is not a type; the types are {known}", place=f"{origin} {pointer}/type"
+                f"{shown} is not a type; the types are {known}", place=f"{origin} {pointer}/type"
             )

@@ -26,22 +26,24 @@ def broken_keywords(message: Message, grammar: Grammar) -> Iterator[Diagnostic]:
     for call in message.tool_calls:
         if call.state != "complete" or f"tool {call.name}" not in checked:
             continue
-        if problem := _problem(schemas[call.name], call.arguments + call.closing):
+        nullable = not grammar.options.open_objects
+        text = call.arguments + call.closing
+        if problem := _problem(schemas[call.name], text, nullable=nullable):
             yield Diagnostic("against_schema", call.span, f"{call.name}: {problem}")
     if message.tool_calls or message.end == "cut" or "response_schema" not in checked:
         return
-    if problem := _problem(grammar.response_schema, message.content):
+    if problem := _problem(grammar.response_schema, message.content, nullable=False):
         span = (0, len(message.raw.encode("utf-8", "replace")))
         yield Diagnostic("against_schema", span, problem)
 
 
-def _problem(schema: JSON, text: str) -> str | None:
+def _problem(schema: JSON, text: str, *, nullable: bool) -> str | None:
     """The first rule that a value breaks, and where; None where it breaks none."""
     try:
         value = json.loads(text)
     except ValueError:
         return None  # told by other diagnostics
-    validator = validator_of(json.dumps(schema))
+    validator = validator_of(json.dumps(schema), nullable=nullable)
     error = None if validator is None else next(iter(validator.iter_errors(value)), None)
     if error is None:
         return None

@@ -23,7 +23,7 @@ from untemplate.budget.ranking import Rank, rank
 from untemplate.dialect import Dialect, Prompt, generic, loads
 from untemplate.errors import DialectError, RequestError, TemplateError
 from untemplate.grammar import GrammarOptions, build_grammar
-from untemplate.grammar.report import refuse_inexact
+from untemplate.grammar.report import in_pairs, refuse_inexact, report_on
 from untemplate.inference import Analysis, Cache, analyse, prove
 from untemplate.inference.text import common_suffix
 from untemplate.message import JSON, Continue, Tool, ToolChoice
@@ -178,6 +178,15 @@ class ChatTemplate:
         """
         messages = _checked(messages)
         tool_choice = tool_choice or ToolChoice("auto" if tools else "none")
+        options = options or GrammarOptions()
+        # Before templates, which read schemas in ways of their own, have a look at them.
+        report = report_on(
+            tuple(tools),
+            response_schema,
+            open_objects=options.open_objects,
+            in_pairs=in_pairs(self.dialect),
+        )
+        refuse_inexact(report, tuple(tools), is_answer_strict=response_strict)
         last = messages[-1] if continue_final_message else None
         if last is not None:
             if last.get("role") != "assistant":
@@ -219,7 +228,6 @@ class ChatTemplate:
             options=options,
             response_schema=response_schema,
         )
-        refuse_inexact(grammar.report(), grammar.tools, is_answer_strict=response_strict)
         return Turn(
             text,
             grammar,

@@ -20,6 +20,7 @@ from untemplate.grammar.export.lark import print_lark
 from untemplate.grammar.export.notation import print_rules
 from untemplate.grammar.export.notes import Note, Notes
 from untemplate.grammar.export.turn import turn_rules
+from untemplate.grammar.schema_check import in_depth
 
 __all__ = ["Export", "Note", "to_ebnf", "to_gbnf", "to_lark", "to_structural_tag"]
 
@@ -35,7 +36,8 @@ class Export:
 def to_gbnf(grammar: Grammar) -> Export:
     """The grammar for llama.cpp; its own end token ends the text."""
     notes = Notes()
-    text = print_rules(turn_rules(grammar, notes))
+    with in_depth(grammar.origin):
+        text = print_rules(turn_rules(grammar, notes))
     return Export(text, notes.all())
 
 
@@ -60,12 +62,13 @@ def to_lark(grammar: Grammar, special: Mapping[str, int] | None = None) -> Expor
             tells such a token from text that spells it.
     """
     notes = Notes()
-    rules = turn_rules(grammar, notes)
+    with in_depth(grammar.origin):
+        text = print_lark(turn_rules(grammar, notes), special or {})
     if _is_answer_beside_bare_calls(grammar):
         # Its lexer goes for the call's longer literal at the brace, and does not come back.
         message = "an answer that is an object is refused beside calls that are bare JSON"
         notes.add(ANSWER, "#", "narrower", message)
-    return Export(print_lark(rules, special or {}), notes.all())
+    return Export(text, notes.all())
 
 
 def _is_answer_beside_bare_calls(grammar: Grammar) -> bool:

@@ -14,7 +14,7 @@ import re
 from dataclasses import replace
 
 from untemplate.errors import RequestError
-from untemplate.message import JSON, Continue, Tool, ToolChoice
+from untemplate.message import JSON, Continue, Tool, ToolChoice, kind_of
 
 __all__ = [
     "read_continue",
@@ -214,36 +214,19 @@ def _tool(value: dict[str, JSON], place: str) -> Tool:
 
 def _object(value: JSON, place: str) -> dict[str, JSON]:
     if not isinstance(value, dict):
-        raise RequestError(f"expected an object, not {_kind(value)}", place=place)
+        raise RequestError(f"expected an object, not {kind_of(value)}", place=place)
     return value
 
 
 def _list(value: JSON, place: str) -> list[JSON]:
     if not isinstance(value, list):
-        raise RequestError(f"expected a list, not {_kind(value)}", place=place)
+        raise RequestError(f"expected a list, not {kind_of(value)}", place=place)
     return value
 
 
 def _string(value: dict[str, JSON], key: str, place: str) -> str:
     found = value.get(key)
     if not isinstance(found, str):
-        what = f"not {_kind(found)}" if key in value else "it is missing"
+        what = f"not {kind_of(found)}" if key in value else "it is missing"
         raise RequestError(f"expected a string, {what}", place=f"{place}.{key}")
     return found
-
-
-def _kind(value: JSON) -> str:
-    """What JSON calls a value, with its article."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
