@@ -4,9 +4,10 @@ import json
 import random
 
 import jsonschema_rs
+import numpy as np
 import pytest
 
-from constrain.judging import answer_by, following, takes_answer
+from constrain.judging import ANSWERS, answer_by, following, takes_answer
 from constrain.test_laws import SPECIALS, choose_any, choose_longest, choose_open, run
 from constrain.vocabularies import wide_vocabulary
 from dialects import HERMES
@@ -15,6 +16,7 @@ from untemplate.grammar import build_grammar
 from untemplate.message import Tool, ToolChoice
 from untemplate.reader import Reader
 from untemplate.turn.checked import broken_keywords
+from untemplate.vocabulary import TokenKind, Vocabulary
 
 WIDE = wide_vocabulary(SPECIALS)
 ENOUGH = [
@@ -51,6 +53,7 @@ def test_law_14_a_budget_never_forces_a_repetition(schema, choose):
         ({"enum": ["a", "ab", "b"]}, ['["a","', '["a","a', '["ab","b","', '["ab","b","a']),
         ({"type": "string", "pattern": "^[ab]c?$"}, ['["ac","', '["ac","a', '["b","ac","a']),
         ({"type": ["boolean", "null"]}, ["[true,", "[null,", "[null,true,"]),
+        ({"enum": [[1], [2], {"a": 1}]}, ["[[1],[", '[[2],{"a":1},', '[{"a":1},']),
     ],
 )
 def test_a_byte_is_taken_exactly_where_the_mask_allows_it(items, texts):
@@ -61,6 +64,22 @@ def test_a_byte_is_taken_exactly_where_the_mask_allows_it(items, texts):
         assert bytes(b for b in range(256) if constraint.allows(b)) == following(compiled, text)
         taken = {b for b in range(256) if constraint.fork().feed(bytes((b,)))}
         assert bytes(sorted(taken)) == following(compiled, text)
+
+
+def test_a_token_that_ends_a_number_written_before_is_not_allowed():
+    texts = (*(bytes((b,)) for b in range(256)), b"00,", b"0,", b"0]", b"<end>")
+    kinds = [TokenKind.NORMAL] * (len(texts) - 1) + [TokenKind.CONTROL]
+    vocabulary = Vocabulary(texts, bytes(kinds), eos=len(texts) - 1)
+    grammar = build_grammar(ANSWERS, response_schema={"uniqueItems": True, "type": "array"})
+    constraint = compile_grammar(grammar, vocabulary).constraint()
+    assert constraint.feed(b"[100,1")
+    row = np.zeros(constraint.words, np.int32)
+    constraint.fill(row)
+    for token_id, text in enumerate(vocabulary.tokens):
+        if text in (b"00,", b"0,", b"0]"):
+            is_masked = not row[token_id >> 5] >> (token_id & 31) & 1
+            assert is_masked is (text == b"00,")
+            assert constraint.allows(token_id) is not is_masked
 
 
 def test_an_item_that_can_only_be_one_before_is_refused():
@@ -74,6 +93,58 @@ def test_an_item_that_can_only_be_one_before_is_refused():
         ([1, 1, "match"], False),
     ):
         assert takes_answer(answer, value) is is_valid
+
+
+A_FLAG = {
+    "type": "object",
+    "properties": {"a": {"type": "boolean"}, "b": {"type": "integer"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("items", "value", "is_valid"),
+    [
+        (A_FLAG, [{"a": True}, {"a": True}], False),
+        (A_FLAG, [{"a": True}, {"a": False}, {"a": True, "b": 1}], True),
+        (A_FLAG, [{"a": True, "b": 1}, {"b": 1, "a": True}], False),
+        (A_FLAG, [{"b": 12, "a": True}, {"b": 1, "a": True}, {"a": True, "b": 12}], False),
+        (True, [{}, [], [[]], [{}], {"a": []}, {"a": {}}], True),
+        (True, [{"a": "1"}, {"a": 1}, {"a": True}, {"a": [1]}, {"1": "a"}], True),
+        (True, [[1, 2], [2, 1], [1], [1, 2, 3]], True),
+        (True, [[1, 20], [1, 2], [1, 20]], False),
+        (True, [{"x": {"y": [1, "é\n"]}}, "x", {"x": {"y": [1, "é\n"]}}], False),
+        (True, [{"x": {"y": [1, "é"]}}, {"x": {"y": [1, "e"]}}], True),
+        (True, [{"a": {"b": 1}}, {"a": {"b": 1}, "c": 2}, {"c": 2, "a": {"b": 1}}], False),
+        ({"type": "integer"}, [10**38 + 1, 10**38 + 2, 10**38], True),
+        ({"type": "integer"}, [10**38 + 1, 10**38 + 1], False),
+        ({"type": "array", "uniqueItems": True}, [[1], [2, 1], [1, 2]], True),
+        ({"type": "array", "uniqueItems": True}, [[1], [1, 1]], False),
+        ({"type": "array", "uniqueItems": True}, [[[1]], [[2]], [[1]]], False),
+    ],
+)
+def test_arrays_and_objects_are_items_that_differ(items, value, is_valid):
+    schema = {"type": "array", "uniqueItems": True, "items": items}
+    assert jsonschema_rs.is_valid(schema, value) is is_valid
+    assert takes_answer(answer_by(schema), value) is is_valid
+
+
+PAIR = {
+    "type": "object",
+    "properties": {"a": {"type": "boolean"}, "b": {"type": "boolean"}},
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("items", [A_FLAG, PAIR, {"type": "array", "items": {"type": "null"}}])
+@pytest.mark.parametrize("choose", [choose_any, choose_longest, choose_open])
+def test_no_way_leads_to_items_that_all_were_written(items, choose):
+    schema = {"type": "array", "uniqueItems": True, "items": items, "minItems": 4, "maxItems": 4}
+    for seed in range(2):
+        written = written_by(schema, 200, random.Random(seed), choose)
+        jsonschema_rs.validate(schema, json.loads(written))
 
 
 @pytest.mark.parametrize("choose", [choose_any, choose_longest, choose_open])

@@ -24,14 +24,19 @@ Row = NDArray[np.int32]
 Longs = NDArray[np.int64]
 _WHOLE = re.compile(rb"[\"'].*[\"']|[0-9elEL].*[,\]} \n\t].*[0-9elEL].*[,\]} \n\t]", re.DOTALL)
 """Tokens that may hold a whole key or item."""
+_BRACKETS = re.compile(rb"\{.*\}|\[.*\]", re.DOTALL)
+"""Tokens that may hold a whole array or object."""
 _SPECIAL = re.compile(rb"[\"'\\]")
 _ESCAPED = re.compile(rb"[^ -~]|[\"'\\]")
 _TELLING = b"{}[]\"'"
 """Bytes behind which the state says more than the text."""
+_SPACE = b" \t\r\n"
 _MOST_SEEN = 256
 """Sets of elements for which the tokens are kept that may hold one."""
 _MOST_STEPS = 500
 """States that are looked at for something that was not written before."""
+_MOST_BYTES = 2_000
+"""The same in steps, for arrays and objects."""
 
 
 Place = tuple[int, int, Memory | None]
@@ -73,6 +78,7 @@ class Repeats:
         self._tokens = tokens
         self._data = tokens.data
         self._whole = tokens.matching(_WHOLE)
+        self._brackets = tokens.matching(_BRACKETS)
         self._holding: dict[frozenset[str], Longs] = {}
 
     def without(self, row: Row, at: tuple[int, int], memory: Memory) -> Row | None:
@@ -85,7 +91,7 @@ class Repeats:
             return row
         trie = self._tokens.full
         gone: list[NDArray[np.int32]] = []
-        if memory.is_element and memory.inner.seen:
+        if (memory.is_element and memory.inner.seen) or memory.may_become:
             gone += [trie.order[low:high] for low, high in self._repeated(at, memory)]
         whole = self._may_hold(seen)
         candidates: list[int] = whole[row[whole >> 5] >> (whole & 31) & 1 == 1].tolist()
@@ -106,13 +112,17 @@ class Repeats:
             if len(self._holding) >= _MOST_SEEN:
                 self._holding = {}
             found = self._whole
-            if all(element[0] == '"' for element in seen):
-                texts = [element[1:].encode() for element in seen]
+            flat = {element for element in seen if element[0] not in "[{"}
+            if all(element[0] == '"' for element in flat):
+                texts = [element[1:].encode() for element in flat]
                 if any(map(_has_escapes, texts)):
                     texts.append(b"\\")
                 pattern = re.compile(b"|".join(map(re.escape, texts)))
                 ids: list[int] = found.tolist()
-                found = np.array([i for i in ids if pattern.search(self._data[i])], np.int64)
+                ids = [i for i in ids if texts and pattern.search(self._data[i])]
+                found = np.array(ids, np.int64)
+            if len(flat) < len(seen):
+                found = np.union1d(found, self._brackets)
             self._holding[seen] = found
         return found
 
@@ -127,9 +137,12 @@ class Repeats:
 
     def is_stuck(self, at: tuple[int, int], memory: Memory | None) -> bool:
         """Whether what was begun can only become something that was written before."""
-        if memory is None or not memory.is_element or not (memory.quote or memory.text):
+        if memory is None:
             return False
-        return memory.may_repeat and not self._goes_on(at, memory)
+        is_begun = memory.is_element and bool(memory.quote or memory.text)
+        if is_begun and memory.may_repeat and not self._goes_on(at, memory):
+            return True
+        return memory.may_become and not self._ends_otherwise(at, memory)
 
     def _repeated(self, at: tuple[int, int], memory: Memory) -> list[tuple[int, int]]:
         """Ranges of the sorted tokens that end, or must end, in what was written before."""
@@ -138,7 +151,8 @@ class Repeats:
         pending = [(0, trie.levels[1], at, memory)]
         while pending:
             first, count, (number, ctx), known = pending.pop()
-            rests = _rests(known) if self._is_free(number) else None
+            is_flat = not known.may_become
+            rests = _rests(known) if is_flat and self._is_free(number) else None
             if rests is not None:
                 ends = (trie.find(rest, first, count) for rest in rests)
                 found += [(int(trie.low[n]), int(trie.high[n])) for n in ends if n >= 0]
@@ -152,13 +166,11 @@ class Repeats:
                 if state is None:
                     continue
                 following = remember(known, byte, state)
-                if following is None or following.closed is not None:
-                    if following is not None and following.is_repeated:
-                        found.append((int(trie.low[node]), int(trie.high[node])))
+                if following is None or not (
+                    following.is_repeated or following.may_become or _is_open(following)
+                ):
                     continue
-                if not following.may_repeat:
-                    continue
-                if self.is_stuck(after, following):
+                if following.is_repeated or self.is_stuck(after, following):
                     found.append((int(trie.low[node]), int(trie.high[node])))
                     continue
                 pending.append((int(trie.first[node]), int(trie.children[node]), after, following))
@@ -169,14 +181,17 @@ class Repeats:
         state = self._table.states[self._table.shadow(number) or number]
         return isinstance(state, Chars) and isinstance(state.lane.machine, FreeKeys)
 
+    def _is_loose(self, number: int) -> bool:
+        """Whether any character may follow, or comes already."""
+        table, state = self._table, self._table.states[number]
+        if table.leaving[number] is not None or table.shadow(number):
+            return True
+        return isinstance(state, Escape | Partial | Hex | Pair) and state.leads_to_loop
+
     def _goes_on(self, at: tuple[int, int], memory: Memory) -> bool:
         """Whether what is being written may become something that was not written before."""
         table = self._table
-        if table.leaving[at[0]] is not None or table.shadow(at[0]):
-            # Any character may follow.
-            return True
-        state = table.states[at[0]]
-        if isinstance(state, Escape | Partial | Hex | Pair) and state.leads_to_loop:
+        if self._is_loose(at[0]):
             return True
         pending = [(at, memory)]
         looked_at: set[tuple[int, str]] = set()
@@ -202,6 +217,44 @@ class Repeats:
                 else:
                     pending.append((after, following))
         return True
+
+    def _ends_otherwise(self, at: tuple[int, int], memory: Memory) -> bool:
+        """Whether an array or object may become another than those before it."""
+        table = self._table
+        left = _MOST_BYTES
+        pending = [(at, memory)]
+        looked_at: set[tuple[int, Memory]] = set()
+        while pending and left > 0:
+            (number, ctx), known = pending.pop()
+            if self._is_loose(number):
+                return True
+            ways = bytes(table.row(number))
+            # Space changes nothing of a value; where it must be written there is nothing else.
+            ways = ways if known.quote else ways.translate(None, _SPACE) or ways
+            left -= len(ways)
+            for byte in ways:
+                after = table.step(number, ctx, byte)
+                state = table.states[after[0]]
+                if state is None:
+                    continue
+                following = remember(known, byte, state)
+                if following is None:
+                    return True
+                if following.is_repeated:
+                    continue
+                if not following.may_become:
+                    return True
+                place = (after[0], following.rounded)
+                if place not in looked_at:
+                    looked_at.add(place)
+                    pending.append((after, following))
+        return left <= 0
+
+
+def _is_open(memory: Memory) -> bool:
+    """Whether a key or item is being written that may repeat one."""
+    is_watched = memory.is_element and bool(memory.inner.seen) and memory.closed is None
+    return is_watched and memory.may_repeat
 
 
 def _seen(memory: Memory) -> frozenset[str]:
@@ -229,7 +282,12 @@ def _rests(memory: Memory) -> list[bytes] | None:
 
 def _coming(memory: Memory) -> list[bytes]:
     """Strings that were written before and begin as this one does."""
-    texts = (s[1:].encode() for s in memory.inner.seen if s[0] == '"')
+    elements = set(memory.inner.seen) if memory.is_element else set[str]()
+    container: Container | None = memory.inner
+    while container is not None:
+        elements |= {*memory.words(container)}
+        container = container.outer
+    texts = (s[1:].encode() for s in elements if s[0] == '"')
     return [text for text in texts if text.startswith(memory.text)]
 
 

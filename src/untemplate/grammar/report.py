@@ -374,7 +374,7 @@ class _Walk:
         for item in [s for i in items for s in (*i.prefix, i.rest)] if items else [True]:
             kinds = self._schemas.typed(item)
             if kinds.array is not False or kinds.object is not False:
-                return "items that are arrays or objects are not compared"
+                return "items that are arrays or objects may be repeated where a budget ends"
             is_endless = any(map(_is_endless, (kinds.number, kinds.string)))
             if not is_endless and (kinds.members is None or any(i.prefix for i in items)):
                 return "there may be no further item, and then one is repeated"
