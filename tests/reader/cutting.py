@@ -44,7 +44,10 @@ def check_call(call, whole, required):
 
 
 def messages_at_every_cut(grammar, data):
-    """The message for data[:1], data[:2], ..., after checking that both ways to read agree."""
+    """The message for data[:1], data[:2], ..., after checking that both ways to read agree.
+
+    The second one is what is read if the engine says that the model ended its turn there.
+    """
     stream = Reader(grammar, nonce="n")
     for size in range(1, len(data) + 1):
         stream.feed(data[size - 1 : size])
@@ -54,7 +57,20 @@ def messages_at_every_cut(grammar, data):
         once.feed(data[:size])
         message = once.finish("length")
         assert streamed.finish("length") == message
-        yield message
+        streamed.restore(stream.snapshot())
+        yield message, streamed.finish("stop")
+
+
+def is_beginning(value, final):
+    """Whether a value is another one as far as it was received: no closer, no half escape in it."""
+    if isinstance(value, str) and isinstance(final, str):
+        return final.startswith(value)
+    if isinstance(value, list) and isinstance(final, list):
+        pairs = zip(value, final, strict=False)
+        return len(value) <= len(final) and all(is_beginning(a, b) for a, b in pairs)
+    if isinstance(value, dict) and isinstance(final, dict):
+        return all(k in final and is_beginning(v, final[k]) for k, v in value.items())
+    return value == final
 
 
 def check_cuts(grammar, data):
@@ -64,7 +80,10 @@ def check_cuts(grammar, data):
     whole = reader.finish("stop").tool_calls
     required = {t.name: set(t.parameters.get("required", ())) for t in grammar.tools}
     before = {}
-    for message in messages_at_every_cut(grammar, data):
+    for message, ended in messages_at_every_cut(grammar, data):
+        for call in ended.tool_calls:
+            received = json.loads(call.arguments + call.closing)
+            assert is_beginning(received, json.loads(whole[call.index].arguments))
         for call in message.tool_calls:
             final = whole[call.index]
             assert call.name == final.name

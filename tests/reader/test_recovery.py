@@ -5,6 +5,7 @@ whole, byte by byte, in pieces and from snapshots.
 """
 
 import json
+import random
 import re
 
 import pytest
@@ -13,9 +14,17 @@ from hypothesis import strategies as st
 
 from families import family
 from reader.feeding import grammar_of, read_all
+from reader.outputs import draw
+from untemplate.dialect import END, CallBlock
 from untemplate.message import ToolChoice
 
 QWEN, CODER, DEEPSEEK = "hermes", "coder", "deepseek"
+LFM, GEMMA, MUSE = "LFM2-8B-A1B", "google-gemma-4-31B-it", "muse-glimmer"
+APERTUS, COHERE, R1 = (
+    "Apertus-8B-Instruct",
+    "Cohere2MoE",
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B",
+)
 THINKS = "qwen3"
 GLM, KIMI, OSS = "GLM-4.6", "Kimi-K2-Instruct", "openai-gpt-oss-120b"
 NEMO, M2, LLAMA = "nemo", "MiniMax-M2", "meta-llama-Llama-3.1-8B-Instruct"
@@ -143,6 +152,82 @@ def test_json_behind_the_markers_of_a_family_that_has_another_form(name):
         assert codes == {"unknown_form"}
 
 
+@pytest.mark.parametrize("name", [QWEN, CODER, LFM, "MiniMax-M1", APERTUS, COHERE, R1])
+@pytest.mark.parametrize(
+    "text", ["[%s, %s]", "```json\n%s\n```\n```json\n%s\n```", "```json\n[%s, %s]\n```"]
+)
+def test_several_calls_as_json_in_a_list_or_in_fences(name, text):
+    opening = "<|END_THINKING|><|START_TEXT|>" if name == COHERE else ""
+    calls = '{"name": "f", "arguments": {"a": "x"}}', '{"name": "ping", "arguments": {}}'
+    message, codes = read(name, opening + text % calls)
+    assert [c.name for c in message.tool_calls] == ["f", "ping"]
+    assert (message.content, "bare_call" in codes) == ("", True)
+
+
+@pytest.mark.parametrize("name", [APERTUS, COHERE])
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"name": "f", "arguments": {"a": "x"}}',
+        '{"name": "f", "parameters": {"a": "x"}}',
+        '{"arguments": {"a": "x"}, "name": "f"}',
+        '```json\n{"name": "f", "arguments": {"a": "x"}}\n```',
+    ],
+)
+def test_a_call_in_the_common_form_where_the_family_has_other_keys(name, written):
+    opening = "<|END_THINKING|><|START_TEXT|>" if name == COHERE else ""
+    message, codes = read(name, opening + written)
+    assert (one(message), message.content) == ({"a": "x"}, "")
+    assert codes == {"bare_call", "renamed_key"}
+    message, codes = read(name, opening + written.replace('"f"', '"Bob"'))
+    assert (message.content, message.tool_calls) == (written.replace('"f"', '"Bob"'), ())
+
+
+def test_the_bracket_of_a_list_is_missing():
+    begun = "<|tool_call_start|>%sf(a='x'%s<|tool_call_end|>"
+    message, codes = read(LFM, begun % ("", ")]"))
+    assert (one(message), codes) == ({"a": "x"}, {"missing_marker"})
+    message, codes = read(LFM, begun % ("[", ")"))
+    assert (one(message), codes) == ({"a": "x"}, {"missing_marker"})
+    message, codes = read(LFM, begun % ("[", ""))
+    assert (one(message), codes) == ({"a": "x"}, {"missing_close", "missing_marker"})
+
+
+def test_arguments_without_names_are_a_damaged_call():
+    message, codes = read(LFM, "<|tool_call_start|>[f('x'), ping()]<|tool_call_end|>")
+    assert (message.tool_calls[0].name, message.tool_calls[0].state) == ("f", "malformed")
+    assert codes == {"bad_arguments"}
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        (NEMO, '[TOOL_CALLS][{"name": "f", "arguments": {"a": "x"}, "id": "abc123def"}'),
+        (DEEPSEEK, CALL[DEEPSEEK].removesuffix("<｜tool▁calls▁end｜>") % ("f", '{"a": "x"}')),
+        (LFM, "<|tool_call_start|>[f(a='x')"),
+        (M2, TAGGED[M2].removesuffix("\n</minimax:tool_call>") % ("f", PAIR[M2] % ("a", "x"))),
+    ],
+)
+def test_the_section_of_calls_is_not_closed(name, call):
+    message, codes = read(name, call)
+    assert (one(message), codes) == ({"a": "x"}, {"missing_close"})
+    assert read(name, call, "length")[0].end == "cut"
+
+
+@pytest.mark.parametrize("name", [NEMO, APERTUS, LFM, "MiniMax-M3", "Kimi-K3"])
+def test_what_closes_the_calls_stands_there_twice(name):
+    dialect = family(name)
+    calls = [n for n, b in dialect.blocks.items() if isinstance(b, CallBlock)]
+    output = draw(dialect, random.Random(1), calls=1, values=lambda _: {"a": "x"})
+    closing = dialect.literal(calls[0], END)
+    data = output.data.removesuffix(dialect.stops[0].encode()).removesuffix(closing.encode())
+    grammar = grammar_of(dialect, prompt=output.prompt)
+    once, _ = read_all(grammar, data + closing.encode())
+    message, _ = read_all(grammar, data + 2 * closing.encode())
+    assert (message.content, one(message)) == (once.content, {"a": "x"})
+    assert {d.code for d in message.diagnostics} == {"stray_marker"}
+
+
 @pytest.mark.parametrize("name", [THINKS, GLM])
 def test_a_call_inside_reasoning_is_a_call(name):
     start = "<think>Hm. " if name == THINKS else "\n<think>Hm. "
@@ -163,6 +248,40 @@ def test_reasoning_that_is_closed_twice(name, prompt):
     message, codes = read(name, "Hm.</think>Yes</think>.", prompt=prompt)
     assert message.content == "Yes</think>."
     assert codes == {"stray_marker"}
+
+
+@pytest.mark.parametrize(
+    ("name", "opening", "closer"),
+    [
+        ("Apriel-1.6-15b-Thinker-fixed", "", "\n[BEGIN FINAL RESPONSE]\n"),
+        (MUSE, " to=self<|message|>", "<|eom|><|start|>assistant to=user<|message|>"),
+        ("Kimi-K3", "", "<|close|>think<|sep|><|open|>response<|sep|>"),
+        ("upstage-Solar-Open-100B", "<|think|>", "<|end|><|begin|>assistant<|content|>"),
+    ],
+)
+def test_reasoning_that_is_closed_twice_by_several_marks(name, opening, closer):
+    message, codes = read(name, f"{opening}Hm.{closer}{closer}Yes.")
+    assert (message.reasoning_content, message.content) == ("Hm.", "Yes.")
+    assert (message.tool_calls, codes) == ((), {"stray_marker"})
+
+
+def test_a_text_behind_another_is_no_call_of_its_header():
+    header = "<|eom|><|start|>assistant to=%s<|message|>"
+    message, codes = read(
+        MUSE, " to=user<|message|>Yes." + header % "self" + "Hm." + header % "user"
+    )
+    assert [(b.kind, b.text) for b in message.blocks] == [("content", "Yes."), ("reasoning", "Hm.")]
+    assert codes == {"stray_marker"}
+
+
+def test_a_header_that_says_more_than_the_family_writes():
+    header = "<|channel|>commentary to=%s<|message|>%s<|call|>"
+    message, codes = read(OSS, header % ("functions.f code", '{"a": "x"}'))
+    assert (one(message), message.tool_calls[0].name) == ({"a": "x"}, "f")
+    assert codes == {"unknown_header"}
+    message, codes = read(OSS, header % ("python", "print(1)"))
+    assert (message.content, message.reasoning_content) == ("print(1)", "")
+    assert codes == {"unknown_header"}
 
 
 @pytest.mark.parametrize(("name", "prompt"), [(THINKS, 2), (DEEPSEEK, 1)])
@@ -216,6 +335,39 @@ def test_the_end_of_the_turn_inside_a_call_cuts_it(name):
     assert call.state == "cut"
     assert json.loads(call.arguments + call.closing) == {"a": "x", "l": []}
     assert codes == {"stop_in_call"}
+
+
+BEGUN = {
+    CODER: ("<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n", "</function>"),
+    GLM: (TAGGED[GLM].removesuffix("</tool_call>") % ("f", PAIR[GLM] % ("a", "x")), "<arg_key>"),
+    LFM: ("<|tool_call_start|>[f(a='x'", ", "),
+    GEMMA: ('<|tool_call>call:f{a:<|"|>x<|"|>', ","),
+    "MiniMax-M3": (
+        ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="f">]<]minimax[>[<a>x]<]minimax[>[</a>',
+        "]<]minimax[>[</inv",
+    ),
+}
+"""A call up to the closer of a string, and the beginning of what may follow."""
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_a_turn_that_ends_behind_a_closer_has_no_closer_in_its_value(name):
+    begun, following = BEGUN[name]
+    for size in range(1, len(following) - (following[-1] == ">") + 1):
+        message, codes = read(name, begun + following[:size])
+        (call,) = message.tool_calls
+        assert json.loads(call.arguments + call.closing) == {"a": "x"}
+        assert (call.state, call.arguments_state) == ("cut", {"/a": "complete"})
+        assert codes == {"cut_call"}
+
+
+@pytest.mark.parametrize("name", [QWEN, LFM])
+def test_half_an_escape_at_the_end_of_a_turn_is_no_text(name):
+    call = CALL[QWEN].partition("%s}")[0] % "f" if name == QWEN else "<|tool_call_start|>[f("
+    for escape in ("\\", "\\u", "\\u00e", "\\ud83d\\ude0"):
+        message, _ = read(name, call + ('{"a": "x' if name == QWEN else 'a="x') + escape)
+        (found,) = message.tool_calls
+        assert (found.state, found.arguments + found.closing) == ("cut", '{"a": "x"}')
 
 
 @pytest.mark.parametrize("name", [QWEN, DEEPSEEK])

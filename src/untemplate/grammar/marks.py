@@ -20,7 +20,7 @@ __all__ = ["is_distinctive", "marks", "openings"]
 # mark of its own: models put the fence on a new line.
 _OPENING, _CLOSING = "«‹【〈⟨「⟦", "»›】〉⟩」⟧"
 _OTHER = rf"[{_OPENING}][^\s{_OPENING}{_CLOSING}][^{_OPENING}{_CLOSING}]*[{_CLOSING}]?"
-_BRACKETED = rf"<<[^<>\s][^<>]*(?:>>)?|<[^<>\s][^<>]*>?|\[/?[A-Z][A-Z0-9_]*\]|{_OTHER}"
+_BRACKETED = rf"<<[^<>\s][^<>]*(?:>>)?|<[^<>\s][^<>]*>?|\[/?[A-Z][A-Z0-9_ ]*\]|{_OTHER}"
 _MARK = re.compile(rf"{_BRACKETED}|\](?=`)|(?:(?!{_BRACKETED}|\]`)\S)+")
 
 

@@ -163,15 +163,27 @@ class CallFrame:
         if tape.told == self.start:  # no mark: white space on the way belongs to what was before
             tape.told = tape.base + past_space(data, tape.told - tape.base)
         for word in self.found.words:
-            tape.part("structure", word.start - tape.base)
-            tape.part(_PARTS[word.hole], word.end - tape.base)
+            start, end = word.start - tape.base, word.end - tape.base
+            tape.part("structure", start)
+            tape.part(_PARTS[word.hole], start + self._size_of(word.hole, bytes(data[start:end])))
         tape.part("structure", self.found.end - tape.base)
+
+    def _size_of(self, hole: Hole, word: bytes) -> int:
+        """How much of a word is meant; a tool's name may go on to more of a header: `f code`."""
+        first = word.split(maxsplit=1)[:1]
+        is_more = hole is Hole.NAME and word.strip().decode("utf-8", "replace") not in self._tools
+        is_known = is_more and bool(first) and first[0].decode("utf-8", "replace") in self._tools
+        return word.index(first[0]) + len(first[0]) if is_known else len(word)
 
     def name_words(self, data: Data, tape: Tape) -> None:
         """Takes name and id from the words on the way here."""
         for word in self.found.words:
             start, end = word.start - tape.base, word.end - tape.base
-            self._take_word(word.hole, data, start, end, tape)
+            size = self._size_of(word.hole, bytes(data[start:end]))
+            if size < end - start:
+                message = "a header that the format does not have stands behind the name"
+                tape.note("unknown_header", message, start + size, end)
+            self._take_word(word.hole, data, start, start + size, tape)
 
     def _take_word(self, hole: Hole, data: Data, start: int, end: int, tape: Tape) -> None:
         text = bytes(data[start:end]).decode("utf-8", "replace").strip()

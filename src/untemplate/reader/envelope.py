@@ -35,6 +35,10 @@ _SYNONYMS = ("arguments", "parameters", "args", "input")
 _WRAPPER = "function"
 _OTHER_KEYS = frozenset({"type", "id", "tool_call_id", "index", "name", _WRAPPER, *_SYNONYMS})
 """Keys that may stand in a call of any family."""
+_COMMON = Envelope(
+    before="", after="", arguments=("arguments",), name=("name",), id=("id",), fixed=()
+)
+"""What most families write, and models of others slip into."""
 
 
 class EnvelopeFrame:
@@ -242,7 +246,7 @@ class EnvelopeFrame:
             self.bad = sub.bad
         elif sub.is_done:
             self._sub = None
-            self._end_sub(word.all_text(), kind, sink)
+            self._end_sub(word.all_text(), kind, at, sink)
         return at
 
     def _names_here(self) -> bool:
@@ -255,11 +259,22 @@ class EnvelopeFrame:
             and self._here() == envelope.arguments[:-1]
         )
 
-    def _end_sub(self, written: str, kind: str, sink: CallSink) -> None:
+    def _turns_common(self, key: str) -> bool:
+        """Whether the key shows that the object is what most families write, not this one's."""
+        own, is_free = self._envelope.name, self.name is None and not self._is_strict
+        if self._path or own[:1] == ("name",) or not is_free or key in self._tools:
+            return False
+        return key == "name" or (not own and key in ("arguments", "parameters"))
+
+    def _end_sub(self, written: str, kind: str, at: int, sink: CallSink) -> None:
         value = json.loads(written)
         if self._sub_kind == "key":
             key = cast("str", value)
-            if kind == "name":
+            if self._turns_common(key):
+                message = f"name and arguments stand under keys of their own: {key!r}"
+                sink.note("renamed_key", message, at, at)
+                self._envelope = _COMMON
+            elif kind == "name":
                 self.name, key = key, ""
             elif key not in _OTHER_KEYS and not self._leads_on(key) and not self._is_wrapped:
                 self.is_plausible = False

@@ -40,7 +40,7 @@ def json_escaped(text: str) -> str:
     return encode_basestring(text)[1:-1]
 
 
-def escape(data: Data, at: int, *, python: bool = False, final: bool = False) -> Escape | None:
+def escape(data: Data, at: int, *, python: bool = False) -> Escape | None:
     """The escape that begins at the backslash data[at]; None when it is not whole."""
     if at + 1 == len(data):
         return None
@@ -48,10 +48,10 @@ def escape(data: Data, at: int, *, python: bool = False, final: bool = False) ->
     if byte in _PLAIN:
         return Escape("\\" + chr(byte), at + 2)
     if byte == 0x75:
-        return _unicode(data, at, final=final)
+        return _unicode(data, at)
     if python:
         found = _PYTHON.match(data, at + 1)
-        if not final and _PYTHON_PARTIAL.match(data, at + 1):
+        if _PYTHON_PARTIAL.match(data, at + 1):
             return None
         if found:
             return _python(found.group(), found.end())
@@ -72,11 +72,11 @@ def _python(body: bytes, end: int) -> Escape:
     return Escape(json_escaped(chr(code)), end)
 
 
-def _unicode(data: Data, at: int, *, final: bool) -> Escape | None:
+def _unicode(data: Data, at: int) -> Escape | None:
     r"""`\uXXXX`, or two of them for one character outside the basic plane."""
     if not _HEX4.match(data, at + 2):
         short = bytes(data[at + 2 : at + 6])
-        if len(short) < 4 and not final and re.fullmatch(rb"[0-9a-fA-F]*", short):
+        if len(short) < 4 and re.fullmatch(rb"[0-9a-fA-F]*", short):
             return None
         message = "\\u without four hex digits was kept as written"
         return Escape("\\\\u", at + 2, "bad_escape", message)
@@ -86,7 +86,7 @@ def _unicode(data: Data, at: int, *, final: bool) -> Escape | None:
         if _HEX4.match(following, 2) and following.startswith(b"\\u"):
             if 0xDC00 <= int(following[2:6], 16) < 0xE000:
                 return Escape(bytes(data[at : at + 12]).decode(), at + 12)
-        elif not final and re.fullmatch(rb"(?:\\(?:u[0-9a-fA-F]{0,3})?)?", following):
+        elif re.fullmatch(rb"(?:\\(?:u[0-9a-fA-F]{0,3})?)?", following):
             return None
     if 0xD800 <= code < 0xE000:
         message = "half a surrogate pair became U+FFFD"

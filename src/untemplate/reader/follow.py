@@ -32,7 +32,10 @@ class Follow:
     sequences: tuple[tuple[bytes, ...], ...]
 
     def test(self, data: Data, at: int, *, final: bool = False) -> int:
-        """Whether what stands at `at` is one of them, is not, or may still become one."""
+        """Whether what stands at `at` is one of them, is not, or may still become one.
+
+        `final`: the model ended its turn there, so the beginning of one stands for all of it.
+        """
         if not self.sequences:
             return YES
         best = NO
@@ -40,9 +43,9 @@ class Follow:
             best = max(best, self._match(sequence, data, at))
             if best == YES:
                 return YES
-        if best == MORE and final:
-            return YES if not bytes(data[at:]).strip() else NO
-        return NO if len(data) - at > _MOST_LOOKAHEAD else best
+        if best == NO or len(data) - at > _MOST_LOOKAHEAD:
+            return NO
+        return YES if final else MORE
 
     @staticmethod
     def _match(sequence: tuple[bytes, ...], data: Data, at: int) -> int:

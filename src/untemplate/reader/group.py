@@ -237,15 +237,18 @@ class GroupFrame:
         """Between pairs: another pair, or the end of the group."""
         plan = self._plan
         start, at = at, past_space(data, at)
+        is_separated = False
         if self._count and plan.separator:
             verdict = stands(plan.separator, data, at)
             if verdict == MORE and not final:
                 return start
             if verdict == YES:
+                is_separated = True
                 at = past_space(data, at + len(plan.separator))
         if at == len(data):
             # The model ended its turn behind a whole argument, and left the closer out.
-            return self._end(at, sink) if final and self._count and not self._depth else start
+            is_over = final and self._count and not self._depth and not is_separated
+            return self._end(at, sink) if is_over else start
         waits = False
         for mark in (plan.tail,) if plan.tail else (e[0] for e in plan.ends if e):
             verdict = stands(mark, data, at)
@@ -270,13 +273,11 @@ class GroupFrame:
 
     def _read_key(self, data: Data, at: int) -> int:
         found = min((p for s in self._plan.key_stops if (p := data.find(s, at)) >= 0), default=-1)
-        if found < 0:
-            if len(data) - at > MOST_KEY_BYTES:
-                return self._fail(at, "a key does not end")
-            return at
-        written = bytes(data[at:found])
+        written = bytes(data[at : found if found >= 0 else len(data)])
         if len(written) > MOST_KEY_BYTES or any(e[0] in written for e in self._plan.ends if e):
             return self._fail(at, "a key does not end")
+        if found < 0:
+            return at
         self._key = unquoted(written.decode("utf-8", "replace").strip())
         self._is_muted = self._key in self._keys or self._is_unwrapped
         self._state = _BEFORE

@@ -296,7 +296,7 @@ class JsonFrame(JsonState):
                 self._put_string(json_escaped(chr(byte)), at + 1)
             return at if verdict == MORE else at + 1
         if byte == 0x5C:
-            return self._read_escape(data, at, sink, final=final)
+            return self._read_escape(data, at, sink)
         if byte == 0x22:
             self._put_string('\\"', at + 1)
             return at + 1
@@ -310,8 +310,8 @@ class JsonFrame(JsonState):
             return YES
         return self._follow.test(data, at, final=final)
 
-    def _read_escape(self, data: Data, at: int, sink: Sink, *, final: bool) -> int:
-        found = escape(data, at, python=self._python, final=final)
+    def _read_escape(self, data: Data, at: int, sink: Sink) -> int:
+        found = escape(data, at, python=self._python)
         if found is None:
             return at
         if found.code and not (self._python and found.text == "'"):

@@ -30,7 +30,7 @@ from untemplate.reader.strays import find_stray
 from untemplate.reader.tape import Tape
 from untemplate.reader.text import TextFrame
 from untemplate.reader.utf8 import Data, past_space
-from untemplate.reader.ways import ENDED, Way
+from untemplate.reader.ways import END_RULE, ENDED, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +50,7 @@ class Machine:
         "_call",
         "_choice",
         "_damage",
+        "_is_in_section",
         "_match",
         "_open",
         "_origin",
@@ -78,6 +79,8 @@ class Machine:
         """The place in which the match, or the tentative call, began."""
         self._rule = ""
         """In `after`: its rule."""
+        self._is_in_section = False
+        """In `after`: whether a section around the calls is open."""
         self._text: TextFrame | None = None
         self._match: Match | None = None
         self._call: CallFrame | None = None
@@ -249,7 +252,10 @@ class Machine:
             self._call.name_words(data, tape)
             self.place = "call"
             return end
-        is_end = way.target in ("end", ENDED)
+        is_end = way.target in (END_RULE, ENDED)
+        if way.is_again or (self._origin == "end" and way.target == END_RULE):
+            message = "what begins a text, or ends the calls, has no place here"
+            tape.note("stray_marker", message, match.start - tape.base, end)
         self._leave(data, way, match.start - tape.base, is_end=is_end)
         if found.skipped or not way.is_own:
             tape.note("missing_marker", "markers are missing", end, end)
@@ -302,14 +308,16 @@ class Machine:
             return at
         first = self.tape.past_space(data, at)
         waits = first == len(data)
-        if self._origin == "after":
-            plans = self._plans
-            stray, verdict = find_stray(data, first, plans, self.tape, final=final)
+        if self._origin in ("after", "end"):
+            is_over = self._origin == "end"
+            stray, verdict = find_stray(
+                data, first, self._plans, self.tape, is_over=is_over, final=final
+            )
             if verdict == YES:
                 self.tape.part("space", first)
                 self.tape.note("stray_marker", "a marker has no place here", first, stray)
                 self.tape.part("marker", stray)
-                self.place = "after"
+                self.place = self._origin
                 return stray
             waits = waits or verdict == MORE
         if waits and not final:
@@ -338,10 +346,13 @@ class Machine:
         return at
 
     def _read_end(self, data: Data, at: int) -> int:
-        """In front of a stop or behind one."""
+        """In front of a stop or behind one; what closes the calls may stand there once more."""
         if self.tape.past_space(data, at) == len(data):
             return at
-        self._follow([(w, 0) for w in self._plans.stops], self.place, at)
+        plan = self._plans.rules.get(self._rule) if self.place == "end" else None
+        again = plan.ways if isinstance(plan, AfterPlan) else ()
+        ends = [(w, n) for w, n in again if w.target == END_RULE and not n]
+        self._follow([*((w, 0) for w in self._plans.stops), *ends], self.place, at)
         return at
 
     # ------------------------------------------------------------------------------------- calls
@@ -431,6 +442,11 @@ class Machine:
     def _go_behind(self, call: CallFrame) -> None:
         self._call = None
         self.place, self._rule = "after", call.plan.after
+        plan = self._plans.rules[self._rule]
+        assert isinstance(plan, AfterPlan)
+        if self._origin != "after":
+            self._is_in_section = call.found.way.is_own and not call.found.skipped
+        self._is_in_section = self._is_in_section and plan.needs_mark
 
     def _read_damaged(self, data: Data, at: int, *, final: bool) -> int:
         damage, call = self._damage, self._call
@@ -469,6 +485,9 @@ class Machine:
             end = self._finish_text(self._text, data, why)
         elif why == "cut" and self.place not in ("end", "ended"):
             end = "cut"
+        elif self.place == "after" and self._is_in_section:
+            size = len(data)
+            self.tape.note("missing_close", "the section of calls is not closed", size, size)
         self.tape.part("space", len(data))
         cuts = end_open(self._open, self._tools, self.tape, data, is_cut=why == "cut")
         return "cut" if cuts else end
@@ -506,5 +525,5 @@ class Machine:
         self._leave(data, way, start)
         self.tape.note("cut_call", "a call is cut before its name", start, len(data))
         self.tape.lost(len(data))
-        self.place, self._rule = "after", way.call.after
+        self.place, self._rule, self._is_in_section = "after", way.call.after, False
         return len(data)

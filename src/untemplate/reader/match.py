@@ -149,6 +149,12 @@ class Match:
             at += 1
             if self.found and self._is_enough(self.found):
                 break
+        if self.found is not None and self._headed and self.found.way.json == "instead":
+            first = past_space(data, self.found.end - base)
+            if first == size and not final:
+                return at, False
+            if bytes(data[first : first + 1]) not in (b"{", b"`", b"["):
+                self.found = None  # an unknown header goes on there, no JSON
         if self.found is not None or not self._headed:
             return at, True
         is_decided = True
@@ -290,7 +296,7 @@ def _is_better(new: Found, old: Found) -> bool:
 
 def _rank(found: Found) -> tuple[bool | int, ...]:
     way, words = found.way, bool(found.words)
-    is_nothing = way.is_bare and not way.elements
+    is_nothing = not way.elements
     # What ends a turn may be the beginning of what leads on to another block.
     is_end = way.target in ("end", ENDED)
     # Without a marker, a name where one has to be tells more than a bracket.

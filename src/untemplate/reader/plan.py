@@ -19,6 +19,7 @@ from untemplate.reader.marks import MarkSet
 from untemplate.reader.pieces import PiecePlan, piece_plan
 from untemplate.reader.slips import bare_plan, entries, foreign, slips, without_special
 from untemplate.reader.strays import strays_of
+from untemplate.reader.text_headers import text_headers
 from untemplate.reader.ways import (
     ARGUMENTS,
     END_RULE,
@@ -70,6 +71,8 @@ class AfterPlan:
     """Each with the number of the mark at which it is entered."""
     text: str = ""
     """The rule of text that may follow without any mark."""
+    needs_mark: bool = False
+    """Whether the turn can't end here without one: a section around the calls is open."""
 
 
 Plan = TextPlan | CallPlan | AfterPlan
@@ -91,6 +94,8 @@ class Plans:
     """A rule of content to fall back to."""
     strays: tuple[bytes, ...]
     """Marks of the family that may be met where they have no place."""
+    late_strays: tuple[bytes, ...]
+    """Those that lead nowhere even in text, behind the end."""
     calls_max: int | None
     """Most calls that the family writes in one turn."""
 
@@ -118,6 +123,11 @@ class _Planner:
         self._dialect: Dialect = grammar.dialect
         self._calls: dict[str, CallPlan] = {}
         self._strays = strays_of(self._dialect)
+        self._headers = text_headers(grammar)
+        texts = [n for n in grammar.rules.values() if isinstance(n, nodes.Text)]
+        exits = [e for n in texts for e in n.exits if e.target == END_RULE]
+        self._text_ends = {marks(e.literal.decode()) for e in exits}
+        """What ends a turn of text: behind calls it shows no section either."""
         self._stops = tuple(
             Way(_encoded(marks(s)), ENDED, _lead(s), needs_lead=_is_common(s))
             for s in self._dialect.stops
@@ -159,7 +169,8 @@ class _Planner:
             default_skip=skip.encode(),
             stops=self._stops,
             content=content.rule,
-            strays=tuple(sorted(self._strays, key=len, reverse=True)),
+            strays=_longest_first(self._strays),
+            late_strays=_longest_first(content.strays),
             calls_max=self._calls_max,
         )
 
@@ -216,10 +227,22 @@ class _Planner:
         )
         return tuple(c for c in alike if c.steps != call.steps)
 
+    def _again(self, ways: Iterable[Way]) -> list[Way]:
+        """Headers of texts to which these do not lead, but which begin like one of them."""
+        firsts = {w.elements[0] for w in ways if w.is_own and w.elements}
+        known = {w.elements for w in ways}
+        found = (self._way(literal, rule) for literal, rule in self._headers)
+        return [
+            replace(w, is_again=True)
+            for w in found
+            if w.elements[0] in firsts and w.elements not in known
+        ]
+
     def _after(self, options: Sequence[tuple[str, str]]) -> AfterPlan:
-        in_section = any(t == END_RULE and marks(n) for n, t in options)
+        ends = [marks(n) for n, t in options if t == END_RULE]
+        in_section = any(ends)
         ways = [self._way(n, t, in_section=in_section) for n, t in options]
-        known = {w.elements[:1] for w in ways if w.call}
+        known = {w.elements for w in ways if w.call}
         if self._calls:
             call = next(reversed(self._calls.values()))
             for elements, closing in (((), ()), ((b",",), (b"]", FENCE)), ((b";",), ())):
@@ -231,10 +254,15 @@ class _Planner:
             left = without_special(way.elements)
             if left and left != way.elements:
                 ways.append(replace(way, elements=left, is_own=False))
+            if left == (b"]",):  # a list in a fence
+                ways.append(replace(way, elements=(*left, FENCE), is_own=False))
         text = [w.target for w in ways if not w.elements and not w.call and w.target != END_RULE]
         ways = [w for w in ways if w.elements or w.call]
+        ways += self._again(ways)
         ways += [s for w in ways for s in (*slips(w), *foreign(w))]
-        return AfterPlan(tuple((w, n) for w in ways for n in entries(w)), "".join(text[:1]))
+        entered = tuple((w, n) for w in ways for n in entries(w))
+        needs_mark = in_section and all(e and e not in self._text_ends for e in ends)
+        return AfterPlan(entered, "".join(text[:1]), needs_mark=needs_mark)
 
     # --------------------------------------------------------------------------------------- text
 
@@ -256,7 +284,7 @@ class _Planner:
                     if trigger.data.startswith(first):
                         begins.setdefault(first, []).append((len(ways), trigger.mark))
             ways.append(way)
-        for way in [s for w in ways for s in slips(w)]:
+        for way in (*self._again(ways), *(s for w in tuple(ways) for s in slips(w))):
             for mark in entries(way):
                 begins.setdefault(_mark(way, mark), []).append((len(ways), mark))
             ways.append(way)
@@ -280,6 +308,8 @@ class _Planner:
                     line_starts.add(mark)
                 begins.setdefault(mark, []).append((len(ways), 0))
                 ways.append(way)
+        for mark in [m for m in begins if m.startswith(FENCE) and m != FENCE]:
+            begins[mark] += begins.get(FENCE, [])
         strays = {m: space for m, space in self._strays.items() if m not in begins}
         firsts: set[bytes] = set()
         if kind == "content" and self._answers:
@@ -387,7 +417,10 @@ class _Planner:
         return tuple(dict.fromkeys(ends))
 
     def _behind(self, block: CallBlock) -> tuple[bytes, ...]:
-        """First marks of what may follow a call of this block."""
+        """First marks of what may follow a call of this block.
+
+        And later ones that can't be taken for text, for what stands before them may be missing.
+        """
         blocks = self._dialect.blocks
         found: list[str] = []
         for edge in self._dialect.edges:
@@ -395,9 +428,16 @@ class _Planner:
                 continue
             target = blocks.get(edge.target)
             first = target.pattern[0] if isinstance(target, CallBlock) else ""
-            found += marks(edge.literal + ("" if isinstance(first, Hole) else first))[:1]
+            first, *later = marks(edge.literal + ("" if isinstance(first, Hole) else first)) or (
+                "",
+            )
+            found += [m for m in (first, *filter(is_distinctive, later)) if m]
         stops = [_mark(w, 0) for w in self._stops]
         return tuple(dict.fromkeys((*_encoded(found), *stops)))
+
+
+def _longest_first(found: Iterable[bytes]) -> tuple[bytes, ...]:
+    return tuple(sorted(found, key=len, reverse=True))
 
 
 def _is_slip(way: Way) -> bool:

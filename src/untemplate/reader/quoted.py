@@ -130,7 +130,7 @@ class QuotedFrame:
     def settle(self, data: Data, at: int, sink: Sink) -> None:
         """Nothing waits for what follows a closer."""
 
-    def read(self, data: Data, at: int, sink: Sink, *, final: bool = False) -> int:
+    def read(self, data: Data, at: int, sink: Sink, *, final: bool = False) -> int:  # noqa: ARG002  no byte waits for the end
         """Read on; gives the position of the first byte that was not used."""
         size = len(data)
         if not self._has_quote and at < size:
@@ -143,7 +143,7 @@ class QuotedFrame:
             if byte == 0x22:
                 return self._end(at + 1, sink)
             if byte == 0x5C:
-                found = escape(data, at, final=final)
+                found = escape(data, at)
                 if found is None:
                     break
                 plain = cast("str", json.loads(f'"{found.text}"'))

@@ -17,7 +17,7 @@ from typing import Literal
 from untemplate.dialect import Hole
 from untemplate.grammar.envelope import Envelope
 from untemplate.grammar.marks import is_distinctive
-from untemplate.reader.ways import ARGUMENTS, FENCE, CallPlan, Element, Way, Word
+from untemplate.reader.ways import ARGUMENTS, END_RULE, FENCE, CallPlan, Element, Way, Word
 
 __all__ = ["bare_plan", "entries", "foreign", "slips", "without_special"]
 
@@ -91,7 +91,7 @@ def _without_a_mark(elements: Elements) -> Iterator[Elements]:
         left = (*elements[:number], *elements[number + 1 :])
         following = left[number : number + 1]
         shows = following and (isinstance(following[0], Word) or _leads(following[0]))
-        if shows and _is_certain(elements[number]):
+        if shows and (_is_certain(elements[number]) or elements[number] == b"["):
             yield left
 
 
@@ -107,7 +107,8 @@ def _without_a_word(elements: Elements) -> Iterator[Elements]:
 def entries(way: Way) -> Iterator[int]:
     """Numbers of the marks at which a way may be entered, the first left out or not."""
     yield 0
-    if way.call is None or way.is_bare:
+    leads_on = way.target == END_RULE if way.call is None else not way.is_bare
+    if not leads_on:
         return
     for number in range(1, _first_word(way.elements)):
         if _is_certain(way.elements[number]):

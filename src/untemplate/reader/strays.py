@@ -25,7 +25,10 @@ _SURPLUS = re.compile(rb"[}\])]{1,8}")
 
 
 def strays_of(dialect: Dialect) -> dict[bytes, bytes]:
-    """Marks that stand alone and can't be taken for anything else, and the space behind them."""
+    """Marks that stand alone and can't be taken for anything else, and the space behind them.
+
+    A fence can be anything.
+    """
     literals = [e.literal for e in dialect.edges]
     literals += [o.literal for p in dialect.prompts for o in p.openings]
     for block in dialect.blocks.values():
@@ -38,21 +41,30 @@ def strays_of(dialect: Dialect) -> dict[bytes, bytes]:
     for literal in literals:
         trail = literal[len(literal.rstrip()) :].encode()
         for mark in marks(literal):
-            if is_distinctive(mark):
+            if is_distinctive(mark) and not mark.startswith("```"):
                 last = literal.rstrip().endswith(mark)
                 found[mark.encode()] = max(found.get(mark.encode(), b""), trail if last else b"")
     return found
 
 
 def find_stray(
-    data: Data, at: int, plans: "Plans", tape: "Tape", *, final: bool
+    data: Data, at: int, plans: "Plans", tape: "Tape", *, is_over: bool, final: bool
 ) -> tuple[int, int]:
     """The end of a mark that has no place at `at`, and a verdict: YES, MORE or NO.
 
     Brackets are too many, and structure too, if such a mark, a stop or the end of the data follows.
+
+    Args:
+        data: what is read.
+        at: where a mark may stand, without white space before it.
+        plans: know the marks.
+        tape: knows which of them ordinary tokens spell.
+        is_over: the calls have ended: what may open another one is no such mark.
+        final: no more bytes come.
     """
+    strays = plans.late_strays if is_over else plans.strays
     verdict = NO
-    for mark in plans.strays:
+    for mark in strays:
         found = stands(mark, data, at)
         if found == YES:
             if not tape.is_spelt(mark, at):
@@ -65,6 +77,4 @@ def find_stray(
     behind = past_space(data, surplus.end())
     if final and behind == len(data):
         return surplus.end(), YES
-    return surplus.end(), max(
-        stands(m, data, behind) for m in (*plans.strays, *plans.stop_marks, b"\0")
-    )
+    return surplus.end(), max(stands(m, data, behind) for m in (*strays, *plans.stop_marks, b"\0"))

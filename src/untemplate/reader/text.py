@@ -141,6 +141,9 @@ class TextFrame:
         marks = plan.later if self.is_begun else plan.marks
         while True:
             start, mark = marks.find(data, at, final=final)
+            if mark == b"{" and _is_no_object(data, start + 1):
+                at = start + 1
+                continue
             if mark in plan.firsts and past_space(data, max(tape.told - tape.base, 0)) != start:
                 at, marks = start, plan.later
                 continue
@@ -212,7 +215,7 @@ class TextFrame:
         space = held[len(held.rstrip(SPACE)) :]
         own = common_suffix(space, way.lead)
         end = start - own
-        is_text = self.is_begun or self.kind == "reasoning" or is_end
+        is_text = self.is_begun or self.kind == "reasoning" or (is_end and not self.late)
         self.say(data, end, tape, is_text=is_text)
         if not self.is_begun:
             tape.part("space", end)
@@ -222,3 +225,9 @@ class TextFrame:
         if self.is_begun:
             tape.end_text(self.kind)
             self.is_begun = False
+
+
+def _is_no_object(data: Data, at: int) -> bool:
+    """Whether what stands behind a brace shows that no call in JSON begins with it."""
+    first = past_space(data, at)
+    return first < len(data) and data[first] not in b"\"'"

@@ -96,6 +96,8 @@ class Way:
     is_strict: bool = False
     """Only a declared name with arguments, by the family's own keys, is a call: else it is an
     answer by a schema, which is JSON as well."""
+    is_again: bool = False
+    """What begins another text where the family only goes on to calls, or ends."""
     needs_lead: bool = False
     """Its mark is a common word: without the white space before it, it is text."""
     variants: tuple[CallPlan, ...] = ()
