@@ -222,6 +222,7 @@ def test_the_live_turn_grows_in_place_and_can_not_be_written():
     assert (call.name, call.is_open) == ("f", True)
     reader.feed(CALL[-30:].encode())
     assert not live.calls[0].is_open
+    assert call.values == {"a": "x", "n": 12}
     assert live.content == "Well, now."
     for name in ("content", "calls", "kind"):
         with pytest.raises(AttributeError):

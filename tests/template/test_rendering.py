@@ -97,6 +97,8 @@ def test_without_a_date_there_is_no_function_for_it():
     source = "{% if strftime_now is defined %}now{% else %}26 Jul 2024{% endif %}"
 
     assert CompiledTemplate(source).render(HI, add_generation_prompt=True) == "26 Jul 2024"
+    with pytest.raises(TemplateError, match="writes the date: pass `now`"):
+        CompiledTemplate("{{ strftime_now('%d') }}").render(HI, add_generation_prompt=True)
 
 
 def test_lists_may_be_changed_but_the_callers_are_not():

@@ -8,6 +8,7 @@ from serving import TEMPLATE
 from untemplate.engines.driver import Options, drive
 from untemplate.engines.events import Finished, Generated
 from untemplate.engines.sampling import Sampling
+from untemplate.errors import VocabularyError
 from untemplate.message import Tool
 from untemplate.turn import ChatTemplate, Turn
 from untemplate.vocabulary import byte_vocabulary
@@ -150,3 +151,26 @@ def test_a_stop_string_inside_a_marker_ends_the_turn_there(template):
     message, data, _ = driven(unmasked(template), IDS, stop=("call>\n",))
     assert data == WRITTEN[: WRITTEN.index(b"call>\n")]
     assert message.content == SAID + "<tool_"
+
+
+def test_a_rejected_draft_leaves_no_trace_in_a_turn(template):
+    turn = unmasked(template)
+    for at, token_id in enumerate(IDS):
+        before = turn.snapshot()
+        for draft in (IDS[:7], WORDS.encode(CALL, special=True)):
+            turn.tokens += draft
+            turn.feed_tokens(draft, WORDS)
+            turn.restore(before)
+        assert len(turn.tokens) == at
+        turn.tokens.append(token_id)
+        turn.feed_tokens([token_id], WORDS)
+    assert turn.tokens == IDS
+    assert turn.resume_point().written == WRITTEN
+    assert Turn.resumed(turn.resume_point()).finish() == turn.finish()
+    check(turn.finish())
+
+
+def test_an_id_that_the_vocabulary_does_not_have(template):
+    for token_id in (-1, len(WORDS.tokens)):
+        with pytest.raises(VocabularyError, match=f"no token has the id {token_id}"):
+            template.turn(ASK, tools=[TOOL]).feed_tokens([token_id], WORDS)

@@ -14,7 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from untemplate.message import JSON, BlockKind, Diagnostic, ToolCall
+from untemplate.message import (
+    JSON,
+    BlockKind,
+    Diagnostic,
+    ToolCall,
+    arguments_object,
+    pointer_token,
+)
 from untemplate.reader.call import CallFrame
 from untemplate.reader.chain import Chain, listed
 from untemplate.reader.machine import Machine
@@ -134,9 +141,16 @@ class LiveCall:
 
     @property
     def values(self) -> Mapping[str, JSON]:
-        """The arguments that are complete, by name, while the call is open."""
+        """The arguments that are complete, by name. O(size) once the call has ended."""
         found = self._open()
-        return MappingProxyType(dict(listed(found[1].values)) if found else {})
+        if found is not None:
+            return MappingProxyType(dict(listed(found[1].values)))
+        call = self._whole
+        received = arguments_object(call.arguments + call.closing) or {}
+        whole = (
+            k for k in received if call.arguments_state.get("/" + pointer_token(k)) == "complete"
+        )
+        return MappingProxyType({key: received[key] for key in whole})
 
 
 class LiveTurn:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from untemplate.errors import VocabularyError
 from untemplate.grammar import Grammar
 from untemplate.grammar.markers import marker_tokens
 from untemplate.reader.copies import copied
@@ -84,6 +85,10 @@ class Speller:
                 continue
             if token_id in self._ids:
                 at.append(size)
+            if not 0 <= token_id < len(self._tokens):
+                raise VocabularyError(
+                    f"no token has the id {token_id}; the vocabulary has {len(self._tokens)}"
+                )
             piece = self._tokens[token_id]
             pieces.append(piece)
             size += len(piece)

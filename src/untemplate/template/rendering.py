@@ -158,7 +158,10 @@ def _run(compiled: "jinja2.Template", names: dict[str, Any], meter: Meter) -> st
         ) from error
     except Exception as error:
         # A template is a foreign program: what it may raise is not ours to list.
-        raise TemplateError(_one_line(error), place=_line_of(compiled, error)) from error
+        text = _one_line(error)
+        if "strftime_now" in text and "strftime_now" not in names:
+            text += "; the template writes the date: pass `now`"
+        raise TemplateError(text, place=_line_of(compiled, error)) from error
 
 
 def _names(tree: "nodes.Template") -> Names:

@@ -13,9 +13,11 @@ what was written.
 from dataclasses import dataclass, field
 
 from untemplate.grammar import Grammar
+from untemplate.reader import Snapshot
+from untemplate.reader.events import TextKind
 from untemplate.reader.specials import Spelled
 
-__all__ = ["ResumePoint"]
+__all__ = ["ResumePoint", "TurnSnapshot"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +47,16 @@ class ResumePoint:
     spelled: Spelled | None = field(default=None, repr=False)
     """`written` with what of it is a marker by its token; None: it was read by its text."""
     changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSnapshot:
+    """The state of a turn's reader, and how much had been read; good for that turn alone."""
+
+    reader: Snapshot = field(repr=False)
+    fed: int
+    spelled: int
+    tokens: int
+    text: TextKind | None
+    text_end: int
+    has_call: bool

@@ -44,7 +44,7 @@ from untemplate.template.marking import MarkedPrompt
 from untemplate.turn.checked import broken_keywords
 from untemplate.turn.continuation import written_ids
 from untemplate.turn.limits import end_of_reasoning, forced
-from untemplate.turn.point import ResumePoint
+from untemplate.turn.point import ResumePoint, TurnSnapshot
 from untemplate.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -218,6 +218,26 @@ class Turn:
             else e
             for e in events
         ]
+
+    def snapshot(self) -> TurnSnapshot:
+        """Where the turn stands, for `restore`. O(depth); a constraint has its own `rollback`."""
+        return TurnSnapshot(
+            self.reader.snapshot(),
+            len(self._fed),
+            len(self._spelled),
+            len(self.tokens),
+            self._text,
+            self._text_end,
+            self._has_call,
+        )
+
+    def restore(self, snapshot: TurnSnapshot) -> None:
+        """Go back to a snapshot of this turn; nothing of what was read since is left."""
+        self.reader.restore(snapshot.reader)
+        del self._fed[snapshot.fed :], self._spelled[snapshot.spelled :]
+        del self.tokens[snapshot.tokens :]
+        self._text, self._text_end = snapshot.text, snapshot.text_end
+        self._has_call = snapshot.has_call
 
     # -------------------------------------------------------------------------- limits and resuming
 
