@@ -12,7 +12,7 @@ from constrain.test_laws import SPECIALS, choose_any, choose_longest, choose_ope
 from constrain.vocabularies import wide_vocabulary
 from dialects import HERMES
 from untemplate.constrain import compile_grammar
-from untemplate.grammar import build_grammar
+from untemplate.grammar import GrammarOptions, build_grammar
 from untemplate.message import Tool, ToolChoice
 from untemplate.reader import Reader
 from untemplate.turn.checked import broken_keywords
@@ -172,3 +172,55 @@ def test_what_the_mask_allows_is_taken_where_there_is_nothing_else(schema):
     reader.feed(written)
     (diagnostic,) = broken_keywords(reader.finish("stop"), grammar)
     assert diagnostic.code == "against_schema"
+
+
+TWICE = [
+    b"[1,1]", b"[1, 1", b"[2,", b"[2, ", b'["a","a"]', b'["b",', b'{"x":1,"x":', b'{"y":1,',
+    b'{"y": 1, "', b": [1,1]", b'{"l": [3,', b"2]", b"2,", b"3]", b'"b"', b"[[4],[4]", b'{"b":[5,5',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("whitespace", ["bounded", "exact"])
+@pytest.mark.parametrize(
+    ("pieces", "is_allowed"),
+    [
+        ([b'{"l": ', b"[1,1]"], False),
+        ([b'{"l": ', b"[1, 1", b"]"], False),
+        ([b'{"l": ', b"[2,", b" ", b"2]"], False),
+        ([b'{"l": ', b"[2, ", b"2]"], False),
+        ([b'{"l": ', b"[2, ", b"2,"], False),
+        ([b'{"l": ', b"[2, ", b"3]"], True),
+        ([b'{"l"', b": [1,1]"], False),
+        ([b'{"l": [3,', b" ", b"3]"], False),
+        ([b'{"l": [3,', b" ", b"2]"], True),
+        ([b'{"l": ', b'["a","a"]'], False),
+        ([b'{"l": ', b'["b",', b" ", b'"b"'], False),
+        ([b'{"l": ', b"[[4],[4]"], False),
+        ([b'{"o": ', b'{"x":1,"x":'], False),
+        ([b'{"o": ', b'{"y":1,', b" ", b'"', b"y", b'"', b":"], False),
+        ([b'{"o": ', b'{"y": 1, "', b"y", b'"', b":"], False),
+        ([b'{"o": ', b'{"b":[5,5', b"]"], False),
+    ],
+)
+def test_what_one_token_opens_and_writes_is_remembered(pieces, is_allowed, whitespace):
+    unique = {"type": "array", "uniqueItems": True}
+    other = {"anyOf": [unique, {"type": "integer"}]}
+    properties = {"l": unique, "o": {"type": "object", "additionalProperties": other}}
+    tool = Tool("f", "", {"type": "object", "properties": properties})
+    options = GrammarOptions(whitespace=whitespace)
+    grammar = build_grammar(HERMES, (tool,), ToolChoice("required"), options=options)
+    known = [bytes((b,)) for b in range(256)]
+    tokens = (*known, *TWICE, *(set(pieces) - {*known, *TWICE}), b"<|im_end|>")
+    constraint = compile_grammar(grammar, Vocabulary(tokens, eos=len(tokens) - 1)).constraint()
+    assert constraint.feed(b'<tool_call>\n{"name": "f", "arguments": ')
+    row = np.zeros(constraint.words, np.int32)
+    taken = 0
+    for token in map(tokens.index, pieces):
+        constraint.fill(row)
+        is_in_mask = bool(row[token // 32] >> (token % 32) & 1)
+        assert constraint.advance(token) is is_in_mask
+        if not is_in_mask:
+            break
+        taken += 1
+    # Exact space refuses some pieces whatever they repeat.
+    assert (taken == len(pieces)) is is_allowed or (whitespace == "exact" and taken < len(pieces))

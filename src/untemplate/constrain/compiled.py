@@ -16,7 +16,7 @@ from untemplate.constrain.distance import Distance
 from untemplate.constrain.envelope import Envelope, Finished
 from untemplate.constrain.masks import Masks, MaskStatistics
 from untemplate.constrain.place import UNKNOWN, Configuration, Forced, Place, Places
-from untemplate.constrain.repeats import Repeats, remember_all
+from untemplate.constrain.repeats import Repeats, may_open, remember_all
 from untemplate.constrain.sources import Sources
 from untemplate.constrain.spellable import check_spelling
 from untemplate.constrain.table import GROWTH, Limits, Table
@@ -159,7 +159,7 @@ class CompiledGrammar:
 
     def _without_repeats(self, place: Place, row: NDArray[np.int32]) -> NDArray[np.int32]:
         number, ctx, memory = place.configuration
-        if memory is None:
+        if memory is None and not self._table.has_memory:
             return row
         found = self._repeats.without(row, (number, ctx), memory)
         if found is None:
@@ -186,8 +186,9 @@ class CompiledGrammar:
             after: Configuration | None = None
             if found[0]:
                 after = Configuration(*found)
-                if at.memory is not None or self._table.is_remembering(*found):
-                    after = self._remembered(place, at, self._data(token_id), found)
+                data = self._data(token_id)
+                if at.memory is not None or (self._table.has_memory and may_open(data)):
+                    after = self._remembered(place, at, data, found)
             if after is None:
                 self._places.refuse(place, token_id)
                 return None

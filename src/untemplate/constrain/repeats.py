@@ -18,7 +18,7 @@ from untemplate.constrain.strings import Chars, Escape, Hex, Pair, Partial
 from untemplate.constrain.table import Table
 from untemplate.constrain.trie import TokenTrie
 
-__all__ = ["Repeats", "remember_all"]
+__all__ = ["Repeats", "may_open", "remember_all"]
 
 Row = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -26,6 +26,8 @@ _WHOLE = re.compile(rb"[\"'].*[\"']|[0-9elEL].*[,\]} \n\t].*[0-9elEL].*[,\]} \n\
 """Tokens that may hold a whole key or item."""
 _BRACKETS = re.compile(rb"\{.*\}|\[.*\]", re.DOTALL)
 """Tokens that may hold a whole array or object."""
+_TWICE = re.compile(rb"[{\[].*[0-9elEL\"'].*,.*[0-9elEL\"'].*[,\]}: \n\t\"']", re.DOTALL)
+"""Tokens that may open an object or array and hold two of its keys or items."""
 _SPECIAL = re.compile(rb"[\"'\\]")
 _ESCAPED = re.compile(rb"[^ -~]|[\"'\\]")
 _TELLING = b"{}[]\"'"
@@ -41,6 +43,11 @@ _MOST_BYTES = 2_000
 
 Place = tuple[int, int, Memory | None]
 """State, ctx, and what was written."""
+
+
+def may_open(data: bytes) -> bool:
+    """Whether the text may open an object or array, behind which something is remembered."""
+    return b"{" in data or b"[" in data
 
 
 def remember_all(table: Table, at: Place, data: bytes) -> Iterator[Memory | None]:
@@ -78,28 +85,29 @@ class Repeats:
         self._tokens = tokens
         self._data = tokens.data
         self._whole = tokens.matching(_WHOLE)
+        self._twice = tokens.matching(_TWICE)
         self._brackets = tokens.matching(_BRACKETS)
         self._holding: dict[frozenset[str], Longs] = {}
 
-    def without(self, row: Row, at: tuple[int, int], memory: Memory) -> Row | None:
+    def without(self, row: Row, at: tuple[int, int], memory: Memory | None) -> Row | None:
         """The mask without what would be repeated; None where nothing is left.
 
         There the schema asks for more than there is, or the budget is at its end.
         """
-        seen = _seen(memory)
-        if not seen:
-            return row
         trie = self._tokens.full
         gone: list[NDArray[np.int32]] = []
-        if (memory.is_element and memory.inner.seen) or memory.may_become:
-            gone += [trie.order[low:high] for low, high in self._repeated(at, memory)]
-        whole = self._may_hold(seen)
-        candidates: list[int] = whole[row[whole >> 5] >> (whole & 31) & 1 == 1].tolist()
-        gone += [
-            np.array([token_id], np.int32)
-            for token_id in candidates
-            if self._repeats(at, memory, self._data[token_id])
-        ]
+        tried = [self._twice]
+        if memory is not None and (seen := _seen(memory)):
+            if (memory.is_element and memory.inner.seen) or memory.may_become:
+                gone += [trie.order[low:high] for low, high in self._repeated(at, memory)]
+            tried.append(self._may_hold(seen))
+        for ids in tried:
+            candidates: list[int] = ids[row[ids >> 5] >> (ids & 31) & 1 == 1].tolist()
+            gone += [
+                np.array([token_id], np.int32)
+                for token_id in candidates
+                if self._repeats(at, memory, self._data[token_id])
+            ]
         if not gone:
             return row
         left = row & ~self._tokens.row_of(np.concatenate(gone))
@@ -126,12 +134,10 @@ class Repeats:
             self._holding[seen] = found
         return found
 
-    def _repeats(self, at: tuple[int, int], memory: Memory, data: bytes) -> bool:
-        found: Memory | None = memory
+    def _repeats(self, at: tuple[int, int], memory: Memory | None, data: bytes) -> bool:
+        found = memory
         for found in remember_all(self._table, (*at, memory), data):
-            if found is None:
-                return False
-            if found.is_repeated:
+            if found is not None and found.is_repeated:
                 return True
         return self.is_stuck(self._table.read(*at, data), found)
 

@@ -111,8 +111,6 @@ class Table:
         self.depths: list[int] = [0]
         self.after: list[int] = [0]
         """For each stack: bytes from where its top is gone back to, to the very end."""
-        self.stack_remembers: list[bool] = [False]
-        """For each stack: whether a frame in it remembers."""
         self._stack_ids: dict[tuple[int, int], int] = {}
         self._done: dict[tuple[int, int], tuple[int, int, bool]] = {}
         self._row: dict[int, int] = {}
@@ -340,7 +338,6 @@ class Table:
             self.parents.append(stack)
             self.depths.append(self.depths[stack] + 1)
             self.after.append(self.after[stack] + state.after())
-            self.stack_remembers.append(self.stack_remembers[stack] or state.remembers)
         return found
 
     def resume(self, frame: int, result: Result) -> int:
@@ -496,10 +493,6 @@ class Table:
             if not stack:
                 return ""
             number, stack = self.frames[stack], self.parents[stack]
-
-    def is_remembering(self, number: int, ctx: int) -> bool:
-        """Whether the state or some frame remembers what was written."""
-        return self.remembers[number] or self.stack_remembers[ctx >> COUNT_BITS]
 
     def total(self, number: int, ctx: int) -> int:
         """Bytes of the shortest way to the very end."""
