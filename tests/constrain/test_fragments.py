@@ -73,7 +73,7 @@ def plainly(masks: Masks, number: int, ctx: int):
 @pytest.mark.parametrize("name", ALL)
 def test_masks_are_those_of_a_walk_of_the_whole_trie(name, is_open):
     for compiled, constraint, row in places(name, 3, 80, is_open=is_open):
-        number, ctx, memory = constraint._at.configuration
+        number, ctx, memory = compiled.where(constraint._at)
         found = compiled._masks.row(number, ctx)
         assert memory is not None or np.array_equal(row, found)
         assert np.array_equal(found, plainly(compiled._masks, number, ctx))
@@ -109,7 +109,7 @@ def test_tokens_may_reach_past_a_least_length(least, most):
 def test_with_more_tokens_left_than_far_nothing_is_masked(name):
     narrowed = 0
     for compiled, constraint, row in places(name, 7, 40):
-        number, ctx, memory = constraint._at.configuration
+        number, ctx, memory = compiled.where(constraint._at)
         if memory is None and not constraint.is_finished:
             far = compiled._masks.far(number, ctx)
             assert np.array_equal(row, compiled._masks.within(number, ctx, far + 1))

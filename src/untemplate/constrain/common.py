@@ -13,7 +13,7 @@ from untemplate.constrain.numbers import Free
 from untemplate.constrain.space import MOST_BLANKS, Space
 from untemplate.constrain.strings import Chars, Lane, QuotedString
 from untemplate.constrain.table import Limits, Table
-from untemplate.constrain.values import Begin, plain_kinds
+from untemplate.constrain.values import plain_kinds
 from untemplate.constrain.verdicts import Verdicts
 from untemplate.grammar.schema_atoms import NOTHING, Whole
 
@@ -37,8 +37,8 @@ def common_table() -> Table:
         table.state_id(Free(is_whole))
     for typed in _PLAIN:
         kinds = plain_kinds(typed, JSON)
-        table.state_id(Begin(kinds, space=True))
-        table.state_id(Begin(kinds, space=False))
+        table.state_id(kinds.begin(space=True))
+        table.state_id(kinds.begin(space=False))
     for quote in JSON.quotes:
         for machine in (QuotedString.of(Verdicts((True,)), quote), free_keys(quote)):
             table.state_id(Chars(Lane(machine, quote), 0))

@@ -51,7 +51,7 @@ class _Growing:
             GROWTH.release()
 
 
-STATE_BYTES = 3_500
+STATE_BYTES = 1_700
 PLACE_BYTES = 1_000
 """Of a state with its entries and stacks, and of a place with its steps."""
 
@@ -125,6 +125,16 @@ class CompiledGrammar:
     def _growing(self, at: Configuration) -> "_Growing":
         return _Growing(self, at)
 
+    def where(self, place: Place) -> Configuration:
+        """The configuration of a place."""
+        at = place.configuration
+        if at is None:
+            assert place.inside is not None
+            (number, ctx, _), data = place.inside
+            with GROWTH:
+                at = place.configuration = Configuration(*self._table.read(number, ctx, data))
+        return at
+
     def place_of(self, at: Configuration | None) -> str:
         """What an error at a configuration is about."""
         if at is None:
@@ -133,10 +143,10 @@ class CompiledGrammar:
 
     def mask(self, place: Place, remaining: int | None) -> NDArray[np.int32]:
         """The mask of a place, not to be changed."""
-        with self._growing(place.configuration):
+        with self._growing(at := self.where(place)):
             row = place.row
             if row is None:
-                number, ctx, _ = place.configuration
+                number, ctx, _ = at
                 row = place.row = self._without_repeats(place, self._masks.row(number, ctx))
             if remaining is not None:
                 row = self._within(place, row, remaining)
@@ -146,7 +156,7 @@ class CompiledGrammar:
             return row
 
     def _within(self, place: Place, row: NDArray[np.int32], remaining: int) -> NDArray[np.int32]:
-        number, ctx, _ = place.configuration
+        number, ctx, _ = self.where(place)
         if place.far == UNKNOWN:
             place.far = self._masks.far(number, ctx)
         if remaining > place.far:
@@ -158,7 +168,7 @@ class CompiledGrammar:
         return found
 
     def _without_repeats(self, place: Place, row: NDArray[np.int32]) -> NDArray[np.int32]:
-        number, ctx, memory = place.configuration
+        number, ctx, memory = self.where(place)
         if memory is None and not self._table.has_memory:
             return row
         found = self._repeats.without(row, (number, ctx), memory)
@@ -180,7 +190,7 @@ class CompiledGrammar:
             return place.steps[token_id]
         except KeyError:
             pass
-        at = place.configuration
+        at = self.where(place)
         with self._growing(at):
             found = self._step(at.number, at.ctx, token_id)
             after: Configuration | None = None
@@ -232,7 +242,7 @@ class CompiledGrammar:
 
     def step_bytes(self, place: Place, data: bytes) -> Place | None:
         """The place after text in which markers are tokens where the grammar asks it."""
-        at = place.configuration
+        at = self.where(place)
         with self._growing(at):
             while data:
                 number, ctx, _ = at
@@ -256,15 +266,15 @@ class CompiledGrammar:
 
     def min_tokens(self, place: Place) -> int:
         """Tokens to the nearest proper end, the end token among them."""
-        number, ctx, _ = place.configuration
-        with self._growing(place.configuration):
+        number, ctx, _ = at = self.where(place)
+        with self._growing(at):
             return self._distance.tokens(number, ctx)
 
     def forced(self, place: Place) -> Forced:
         """Tokens that must follow, as the vocabulary itself would write them."""
         if self.vocabulary.encode is None:
             return ()
-        with self._growing(place.configuration):
+        with self._growing(self.where(place)):
             if place.forced is None:
                 place.forced = tuple(self._forced(place))
             return place.forced
@@ -272,8 +282,8 @@ class CompiledGrammar:
     def _forced(self, place: Place) -> list[int]:
         found: list[int] = []
         while True:
-            data, symbol = self._forced_run(place.configuration)
-            ids, after, is_whole = self._spelt(place, data, is_open=symbol < 0)
+            data, symbol, end = self._forced_run(self.where(place))
+            ids, after, is_whole = self._spelt(place, data, end, is_open=symbol < 0)
             found += ids
             if symbol < 0 or not is_whole:
                 return found
@@ -283,8 +293,8 @@ class CompiledGrammar:
             found.append(symbol)
             place = following
 
-    def _forced_run(self, at: Configuration) -> tuple[bytes, int]:
-        """Bytes that must follow, then the special token that must, or -1."""
+    def _forced_run(self, at: Configuration) -> tuple[bytes, int, tuple[int, int]]:
+        """Bytes that must follow, the special token that must then, or -1, and where they lead."""
         data = bytearray()
         number, ctx, _ = at
         while not isinstance(self._table.states[number], Finished):
@@ -292,11 +302,11 @@ class CompiledGrammar:
             if only == -1:
                 break
             if only >= 256:
-                return bytes(data), only - 256
+                return bytes(data), only - 256, (number, ctx)
             run = self._table.run(number)
             data += run
             number, ctx = self._table.read(number, ctx, run)
-        return bytes(data), -1
+        return bytes(data), -1, (number, ctx)
 
     def _only_symbol(self, number: int, ctx: int) -> int:
         """The one byte, or 256 + the one special token, that may follow; -1: there are several."""
@@ -313,11 +323,13 @@ class CompiledGrammar:
             return -1 if symbols else found
         return 256 + next(iter(symbols)) if len(symbols) == 1 else -1
 
-    def _spelt(self, at: Place, data: bytes, *, is_open: bool) -> tuple[list[int], Place, bool]:
+    def _spelt(
+        self, at: Place, data: bytes, end: tuple[int, int], *, is_open: bool
+    ) -> tuple[list[int], Place, bool]:
         """Tokens for forced bytes, where they lead, and whether they spell all.
 
-        `is_open`: what follows the bytes is not known, so a token that might reach past them ends
-        the run, and all before it stay.
+        `end`: where all bytes lead. `is_open`: what follows the bytes is not known, so a token that
+        might reach past them ends the run, and all before it stay.
         """
         encode = self.vocabulary.encode
         assert encode is not None
@@ -325,19 +337,31 @@ class CompiledGrammar:
             text = data.decode()
         except UnicodeDecodeError as error:
             text, is_open = data[: error.start].decode(), True
-            data = data[: error.start]
+            data, end = data[: error.start], (0, 0)
+        begin = self.where(at)
         found: list[int] = []
         done = 0
+        if is_open and self._tokens.has_longer(data):
+            return found, at, False
         for token_id in encode(text, special=False) if text else []:
             piece = self.vocabulary.tokens[token_id]
             if data[done : done + len(piece)] != piece:
                 return found, at, False
             if is_open and self._tokens.has_longer(data[done:]):
                 return found, at, False
-            after = self.step(at, token_id)
+            done += len(piece)
+            after = at.steps.get(token_id)
+            if after is None and piece in self._tokens.ids and self._data(token_id):
+                # Nothing but these bytes is allowed, so the token is: what lies between is not
+                # looked at. Where keys are remembered they are followed token by token.
+                if done < len(data) and not self._table.has_memory:
+                    after = at.steps[token_id] = self._places.inside(begin, data[:done])
+                elif done == len(data) and end[0] and not self._table.has_memory:
+                    after = at.steps[token_id] = self._place(Configuration(*end))
+            if after is None:
+                after = self.step(at, token_id)
             if after is None:
                 return found, at, False
             found.append(token_id)
-            done += len(piece)
             at = after
         return found, at, done == len(data)

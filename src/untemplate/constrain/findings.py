@@ -143,14 +143,24 @@ class Findings:
         ids, *at = (np.concatenate(column) for column in zip(*parts, strict=True))
         return ids, at[0], at[1]
 
+    def forget_ids(self) -> None:
+        """Keeps only what `targets` asks for."""
+        if self.many:
+            self.behind.append((np.zeros(0, np.int32), self._targets_of_many()))
+            self.many = []
+        self.behind = [(ids[:0], targets) for ids, targets in self.behind]
+        self.loops = [(ids[:0], number, ctx) for ids, number, ctx in self.loops]
+        self.rows = []
+
     def targets(self) -> set[tuple[int, int]]:
         """States and ctxs that tokens lead to, but for insides of loops, fragments and texts."""
         found = {(number, ctx) for _, number, ctx in self.few}
         found.update((number, ctx) for _, number, ctx in self.loops)
         for _, targets in self.behind:
             found |= targets
-        if self.many:
-            keys = np.concatenate([numbers << _CTX_BITS | ctxs for _, numbers, ctxs in self.many])
-            many: list[int] = np.unique(keys).tolist()
-            found.update((key >> _CTX_BITS, key & ((1 << _CTX_BITS) - 1)) for key in many)
-        return found
+        return found | self._targets_of_many() if self.many else found
+
+    def _targets_of_many(self) -> set[tuple[int, int]]:
+        keys = np.concatenate([numbers << _CTX_BITS | ctxs for _, numbers, ctxs in self.many])
+        many: list[int] = np.unique(keys).tolist()
+        return {(key >> _CTX_BITS, key & ((1 << _CTX_BITS) - 1)) for key in many}

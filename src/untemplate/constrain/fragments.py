@@ -35,6 +35,8 @@ __all__ = ["Fragment", "Fragments", "Hole", "Outlet", "Rests", "SharedMasks", "f
 _MOST_BYTES = 64 << 20
 _MOST_STATES = 20_000
 _MOST_ASKED = 10_000
+_ARRAY = 112
+"""Bytes of an array beside its numbers."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -85,16 +87,8 @@ class Rests:
     """Those that hold nothing behind it."""
     trie: Trie
     """Of the rests; its order numbers them."""
-    starts: NDArray[np.int64]
-    """Where the tokens of each rest begin in `ids`, and where the last end."""
-    ids: NDArray[np.int32]
-
-    def expand(self, rests: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The tokens that have some of the rests."""
-        low = self.starts[rests]
-        sizes = self.starts[rests + 1] - low
-        ahead = np.cumsum(sizes) - sizes
-        return self.ids[np.repeat(low - ahead, sizes) + np.arange(int(sizes.sum()))]
+    ids: tuple[NDArray[np.int32], ...]
+    """The tokens that have each rest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +109,7 @@ class Fragment:
     @property
     def size(self) -> int:
         """In bytes."""
-        rests = sum(r.trie.size + r.ids.nbytes + r.starts.nbytes for r in self.rests)
+        rests = sum(r.trie.size + sum(_ARRAY + ids.nbytes for ids in r.ids) for r in self.rests)
         return self.row.nbytes + rests
 
 
@@ -211,8 +205,7 @@ class Fragments:
             result,
             np.array(whole, np.int32),
             trie_of(ordered, np.arange(len(ordered), dtype=np.int32)),
-            np.cumsum([0, *map(len, groups)]),
-            np.array([i for group in groups for i in group], np.int32),
+            tuple(np.array(group, np.int32) for group in groups),
         )
 
 

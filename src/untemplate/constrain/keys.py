@@ -107,12 +107,12 @@ class KeySpace:
         self.names = names
         self._tests = tests
         atoms = {leaf: automaton_of(leaf) for f in tests.values() for leaf in leaves(f)}
-        self._codes = {ord(c) for name in names for c in name}
         self.tree = Names(names)
         self.product = Product({self: self.tree, **atoms})
         self._classes: list[tuple[bool, ...]] = [] if tests else [()]
         self._found: tuple[tuple[int, int], ...] | None = None
         self._keys: dict[int, int] = {}
+        self._ascii: dict[int, bool] = {}
 
     @property
     def is_plain(self) -> bool:
@@ -121,7 +121,12 @@ class KeySpace:
 
     def is_ascii(self, quote: Quote) -> bool:
         """Whether it is plain, and each name is written in one way only."""
-        return self.is_plain and all(map(quote.is_plain, self._codes))
+        found = self._ascii.get(quote.byte)
+        if found is None:
+            codes = {ord(c) for name in self.names for c in name}
+            found = self.is_plain and all(map(quote.is_plain, codes))
+            self._ascii[quote.byte] = found
+        return found
 
     def of_name(self, number: int) -> dict[Hashable, bool]:
         """Which tests a name passes."""
@@ -154,6 +159,8 @@ class KeySpace:
 
     def classes(self) -> tuple[tuple[int, int], ...]:
         """Every class that some key is of, with the bytes of its shortest key."""
+        if self._found is None and self.is_plain and "" not in self.names:
+            self._found = ((-1, 0),)
         if self._found is None:
             shortest: dict[int, int] = {}
             most = 2 if self.is_plain else _MOST_STATES

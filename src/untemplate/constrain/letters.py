@@ -10,6 +10,7 @@ nobody needs `\u0061` for `a`, but small models that may write it do, in keys ab
 same reason a slash stands for itself only.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,10 @@ __all__ = ["JSON", "PYTHON", "Letters", "Quote"]
 
 _JSON_SHORT = {0x22: 0x22, 0x5C: 0x5C, 8: 0x62, 12: 0x66, 10: 0x6E, 13: 0x72, 9: 0x74}
 _PYTHON_SHORT = {0x22: 0x22, 0x5C: 0x5C, 0x27: 0x27, 10: 0x6E, 13: 0x72, 9: 0x74}
+
+
+_PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
+"""What is written as it is between any quotes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,8 @@ class Quote:
 
     def size(self, text: str) -> int:
         """Bytes of a string between its quotes."""
+        if _PLAIN.fullmatch(text):
+            return len(text)
         return sum(self.cost(ord(c), ord(c)) for c in text)
 
 

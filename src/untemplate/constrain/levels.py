@@ -70,8 +70,8 @@ class WideLevels:
     def _settle(self, nodes: Longs, states: Longs, at: Longs) -> tuple[Longs, Longs, Longs]:
         """Takes the nodes out whose tokens below all stay in a loop."""
         table = self._table
-        table.columns()
-        looping = np.unique(states[table.is_loop[states]])
+        table.columns.update()
+        looping = np.unique(states[table.columns.is_loop[states]])
         if not len(looping):
             return nodes, states, at
         keep = np.ones(len(nodes), np.bool_)
@@ -90,8 +90,7 @@ class WideLevels:
         """The byte of each node."""
         table = self._table
         byte = self._trie.byte[nodes]
-        self._fill(states)
-        entries = table.flat[table.flat_at[states] + byte].astype(np.int64)
+        entries = table.columns.entries(states, byte)
         counted = np.flatnonzero(entries >= COUNT)
         if len(counted):
             entries[counted] -= COUNT
@@ -105,14 +104,6 @@ class WideLevels:
         if len(acting):
             entries, at = self._act(entries, at, nodes, acting)
         return entries, at
-
-    def _fill(self, states: Longs) -> None:
-        table = self._table
-        table.columns()
-        missing = states[table.flat_at[states] < 0]
-        if len(missing):
-            for number in np.unique(missing).tolist():
-                table.flatten(number)
 
     def _act(self, entries: Longs, at: Longs, nodes: Longs, acting: Longs) -> tuple[Longs, Longs]:
         table, byte = self._table, self._trie.byte[nodes]
@@ -133,9 +124,7 @@ class WideLevels:
             again = acting[(results[:, 2] == 1) & (results[:, 0] > 0)]
             if not len(again):
                 break
-            states = entries[again]
-            self._fill(states)
-            entries[again] = table.flat[table.flat_at[states] + byte[again]]
+            entries[again] = table.columns.entries(entries[again], byte[again])
             # What follows an action is never counted: a count begins inside a value.
             acting = again[entries[again] < 0]
         return entries, at

@@ -9,6 +9,7 @@ llguidance lay them out.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,14 +49,13 @@ class Mask:
     """What a walk from one configuration found, as far as it holds for others."""
 
     __slots__ = (
-        "ctx", "depth", "edges", "far", "is_whole", "rise", "row", "rows", "targets", "used",
+        "ctx", "depth", "far", "found", "is_whole", "row", "rows", "used",
     )  # fmt: skip
 
     def __init__(
         self,
         row: Row,
         ctx: int,
-        targets: set[tuple[int, int]],
         found: Findings,
     ) -> None:
         self.row = row
@@ -68,11 +68,16 @@ class Mask:
         self.depth = found.depth
         self.ctx = ctx
         """Of the configuration that was walked."""
-        self.targets = targets
-        self.edges = found.edges
-        self.rise = found.rise
+        self.found: Findings | None = found
+        """Where its tokens lead, until `far` was asked."""
         self.far: int | None = None
         """Most bytes from a target to the end, less what `Masks._behind` says."""
+
+
+@lru_cache(maxsize=8)
+def _weights(words: int) -> Row:
+    """For each word of a row an odd number without a pattern."""
+    return np.random.default_rng(words).integers(-(1 << 30), 1 << 30, words, np.int32) * 2 + 1
 
 
 class Masks:
@@ -99,8 +104,9 @@ class Masks:
         self._shared: dict[tuple[int, int, tuple[int, ...], int], Mask] = {}
         self._depths: dict[int, list[int]] = {}
         self._loop_rows: dict[tuple[bytes, int], Row] = {}
-        self._rows: dict[bytes, Row] = {}
-        """Rows by what is in them, which is their memory too."""
+        self._rows: dict[int, list[Row]] = {}
+        """Rows by a number that equal ones share."""
+        self._weights = _weights(tokens.words)
 
     def row(self, number: int, ctx: int) -> Row:
         """The mask of a configuration. It is never empty, and not to be changed."""
@@ -129,13 +135,14 @@ class Masks:
 
         What is copied again and again stays in the caches of the processor then.
         """
-        data = row.tobytes()
-        found = self._rows.get(data)
-        if found is None:
-            found = self._rows[data] = np.frombuffer(data, np.int32)
-            self.statistics.rows += 1
-            self.statistics.bytes += row.nbytes
-        return found
+        alike = self._rows.setdefault(int(row.dot(self._weights)), [])
+        for found in alike:
+            if np.array_equal(found, row):
+                return found
+        alike.append(row)
+        self.statistics.rows += 1
+        self.statistics.bytes += row.nbytes
+        return row
 
     def _loop_row(self, number: int, ctx: int, leaving: bytes) -> Row:
         """Tokens that stay in the loop, as far as the count goes."""
@@ -182,19 +189,18 @@ class Masks:
         table = self._table
         found = walk(table, self._tokens, number, ctx, self._fragments)
         symbols = table.symbols(number, ctx)
-        row = self._tokens.row_of(
-            np.concatenate([found.ids(), *(ids for ids, _, _ in found.loops)])
-        )
+        ids = found.ids()
+        if found.loops:
+            ids = np.concatenate([ids, *(inside for inside, _, _ in found.loops)])
+        row = self._tokens.row_of(ids)
         for inner in found.rows:
             row |= inner
         row &= self._plain
         if symbols:
             row |= self._tokens.row_of(list(symbols))
         count = ctx & COUNT_MASK
-        targets = found.targets()
-        targets.update(table.step_symbol(number, ctx, t) for t in symbols)
-        targets.add((number, ctx))
-        mask = Mask(self.kept(row), ctx, targets, found)
+        found.forget_ids()
+        mask = Mask(self.kept(row), ctx, found)
         depths = self._depths.setdefault(number, [])
         if found.depth not in depths:
             depths.append(found.depth)
@@ -211,14 +217,24 @@ class Masks:
             return -1
         mask = self._mask(number, ctx)
         if mask.far is None:
-            table = self._table
-            worst = max(table.total(*target) for target in mask.targets)
-            edges = (table.total(*e) + max(mask.rise, table.rise(e[0])) for e in mask.edges)
-            worst = max(worst, *edges, 0)
-            mask.far = worst - self._behind(number, mask.ctx, mask.depth)
-            if table.has_memory and any(map(self._is_underrated, (*mask.targets, *mask.edges))):
-                mask.far = _NEVER
+            mask.far = self._farthest(number, mask)
         return mask.far + self._behind(number, ctx, mask.depth) + _CUT
+
+    def _farthest(self, number: int, mask: Mask) -> int:
+        """Most bytes from where a token of a mask leads to the end, less what `_behind` says."""
+        table, found = self._table, mask.found
+        assert found is not None
+        mask.found = None
+        targets = found.targets()
+        targets.update(
+            table.step_symbol(number, mask.ctx, t) for t in table.symbols(number, mask.ctx)
+        )
+        targets.add((number, mask.ctx))
+        if table.has_memory and any(map(self._is_underrated, (*targets, *found.edges))):
+            return _NEVER
+        worst = max(table.total(*target) for target in targets)
+        edges = (table.total(*e) + max(found.rise, table.rise(e[0])) for e in found.edges)
+        return max(worst, *edges, 0) - self._behind(number, mask.ctx, mask.depth)
 
     def _is_underrated(self, at: tuple[int, int]) -> bool:
         """Whether the bytes that a state tells are too few for the tokens of its way.

@@ -91,7 +91,9 @@ class ObjectMachine:
         self._settled: dict[At, At | None] = {}
         self._rests: dict[At, int | None] = {}
         self._values: dict[int, int | None] = {}
+        self._goals: dict[int, Goal] = {}
         self._exits: dict[At, Exit | None] = {}
+        self._states: dict[tuple[Phase, At, int, bool], Object] = {}
 
     @property
     def has_choices(self) -> bool:
@@ -162,8 +164,11 @@ class ObjectMachine:
         assert key is not None
         asked = self._asked(key, at)
         if not asked:
-            return Goal((key.must,))
-        return Goal((key.must, *asked), Object(self, "value", at, number))
+            found = self._goals.get(number)
+            if found is None:
+                found = self._goals[number] = Goal((key.must,))
+            return found
+        return Goal((key.must, *asked), self.state("value", at, number))
 
     def _asked(self, key: _Key, at: At) -> tuple[Formula, ...]:
         if not key.asks:
@@ -256,9 +261,17 @@ class ObjectMachine:
             self._exits[at] = self.verdicts.exit(truth)
         return self._exits[at]
 
+    def state(self, phase: Phase, at: At, key: int = 0, *, space: bool = True) -> "Object":
+        """The one state of a place, so that states need not be compared by what they hold."""
+        place = (phase, at, key, space)
+        found = self._states.get(place)
+        if found is None:
+            found = self._states[place] = Object(self, *place)
+        return found
+
     def begin(self) -> State | None:
         at = self.settle(At())
-        return None if at is None else Object(self, "open", at)
+        return None if at is None else self.state("open", at)
 
     def shortest(self) -> int | None:
         """Bytes of the shortest object, and of what follows it."""
@@ -397,16 +410,19 @@ def is_plain(part: Formula) -> bool:
     return isinstance(part, Properties | Keys | HasKey | Size)
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(slots=True, eq=False)
 class Object(State):
-    """Inside an object, between its parts; as `key` and `value`, the frame of one."""
+    """Inside an object, between its parts; as `key` and `value`, the frame of one.
+
+    Made by `ObjectMachine.state` alone.
+    """
 
     machine: ObjectMachine
     phase: Phase
     at: At
-    key: int = 0
+    key: int
     """In `colon` and `value`: the key, counted as seen already."""
-    space: bool = True
+    space: bool
 
     @property
     def origin(self) -> str:
@@ -434,22 +450,22 @@ class Object(State):
     def edges(self, out: Edges) -> None:
         machine, values, at = self.machine, self.machine.values, self.at
         if self.space and not values.is_exact:
-            without = Object(machine, self.phase, at, self.key, space=False)
+            without = machine.state(self.phase, at, self.key, space=False)
             allow_space(out, without, values.most_blanks)
             return
         if self.phase in ("open", "after") and (ending := machine.exit(at)) is not None:
             out.do(0x7D, Pop(ending.result))
         if self.phase == "after":
-            following = Object(machine, "next", at)
+            following = machine.state("next", at)
             if following.cost() is not None:
                 out.do(values.comma[0], spelt(values.comma[1:], following))
         elif self.phase in ("open", "next"):
             for keys in machine.key_machines(at):
                 if keys.shortest() is not None:
-                    out.do(keys.quote.byte, start_of_key(keys, Object(machine, "key", at)))
+                    out.do(keys.quote.byte, start_of_key(keys, machine.state("key", at)))
         elif self.phase == "colon":
             value = Push(
-                Object(machine, "value", at, self.key), values.begin(machine.goal(self.key, at))
+                machine.state("value", at, self.key), values.begin(machine.goal(self.key, at))
             )
             if len(values.colon) == 1:
                 out.do(values.colon[0], value)
@@ -460,10 +476,10 @@ class Object(State):
         machine = self.machine
         if self.phase == "value":
             at = machine.after_value(self.key, self.at, result)
-            return None if at is None else Object(machine, "after", at)
+            return None if at is None else machine.state("after", at)
         assert isinstance(result, int)
         seen = machine.saw(result, self.at)
-        return None if seen is None else Object(machine, "colon", seen, result)
+        return None if seen is None else machine.state("colon", seen, result)
 
     def after(self) -> int:
         # What a key costs depends on which it is, and what a judged value costs on its result: the

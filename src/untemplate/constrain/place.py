@@ -4,6 +4,9 @@ r"""Places of a turn: a configuration, and all that was found out about it.
     at.row                              # its mask, or None until it is asked for
     at.steps[token_id]                  # the place after a token, or None when it is not allowed
 
+Between the tokens of a text that must follow a place stands for the bytes written so far; they are
+read when something else is asked than the next of these tokens, which is hardly ever.
+
 What a turn asks at a place that was met before is one lookup in an object at hand: a mask is one
 copy, a step is one small dictionary. Places are read without a lock and written under one.
 """
@@ -40,6 +43,7 @@ class Place:
         "configuration",
         "far",
         "forced",
+        "inside",
         "is_finished",
         "may_repeat",
         "near",
@@ -47,8 +51,17 @@ class Place:
         "steps",
     )
 
-    def __init__(self, configuration: Configuration, *, is_finished: bool) -> None:
+    def __init__(
+        self,
+        configuration: Configuration | None,
+        *,
+        is_finished: bool,
+        inside: tuple[Configuration, bytes] | None = None,
+    ) -> None:
         self.configuration = configuration
+        """None until it is asked for, of a place `inside` of a text."""
+        self.inside = inside
+        """So many bytes behind a configuration, in a text that must follow."""
         self.is_finished = is_finished
         self.row: Row | None = None
         """The mask, not to be changed."""
@@ -84,18 +97,26 @@ class Places:
         self._most = most
         self._found: dict[Configuration, Place] = {}
         self._refused = 0
+        self._inside = 0
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._found) + self._inside
 
     def at(self, configuration: Configuration, *, is_finished: bool) -> Place:
         """The place of a configuration."""
         found = self._found.get(configuration)
         if found is None:
-            if len(self._found) >= self._most:
+            if len(self) >= self._most:
                 self.forget()
             found = self._found[configuration] = Place(configuration, is_finished=is_finished)
         return found
+
+    def inside(self, at: Configuration, data: bytes) -> Place:
+        """A new place behind some of the bytes that must follow a configuration."""
+        if len(self) >= self._most:
+            self.forget()
+        self._inside += 1
+        return Place(None, is_finished=False, inside=(at, data))
 
     def refuse(self, place: Place, token_id: int) -> None:
         """Notes that a token is not allowed."""
@@ -109,4 +130,4 @@ class Places:
         for place in self._found.values():
             place.forget()
         self._found = {}
-        self._refused = 0
+        self._refused = self._inside = 0

@@ -40,5 +40,6 @@ class Space(State):
 def allow_space(out: Edges, without: State, most: int = MOST_BLANKS) -> None:
     """White space here, then the state `without`, which allows none; or at once as from there."""
     out.like(without)
-    out.do(0x20, Push(Back(without), Space(1)))
-    out.do(0x0A, Push(Back(without), Space(most)))
+    frame = Back(without)
+    out.do(0x20, Push(frame, Space(1)))
+    out.do(0x0A, Push(frame, Space(most)))

@@ -6,7 +6,7 @@ r"""States as numbers: the table `next[state, byte]`, grown as far as it is look
 
 An entry of the table is 0 (not allowed), a state id, a state id plus `COUNT` (one character less),
 or the negative number of an action. Most states allow few bytes, so the entries of a state are a
-dictionary; `flat` holds them as rows of 256 for the states that walks take many at a time.
+dictionary; `columns` holds them as arrays for the states that walks take many at a time.
 
 A stack is a number too: equal stacks, one number, so going back costs nothing. `ctx` is stack
 number and count in one integer; walks carry it per node.
@@ -17,10 +17,8 @@ All that grows does so under one lock; what exists never changes.
 import threading
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
 
-import numpy as np
-
+from untemplate.constrain.columns import Columns
 from untemplate.constrain.state import (
     Action,
     Count,
@@ -36,9 +34,6 @@ from untemplate.constrain.state import (
     Unfold,
 )
 from untemplate.errors import LimitError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["COUNT", "COUNT_BITS", "COUNT_MASK", "GROWTH", "Limits", "Table"]
 
@@ -83,18 +78,13 @@ class Table:
         self._ids: dict[State, int] = {}
         self._rows: list[dict[int, int] | None] = [{}]
         """For each state its entries that are not 0; None: not asked for yet."""
-        self.flat: NDArray[np.int32] = np.zeros(4 * 256, np.int32)
-        self._flattened = self._in_columns = 0
         self.remembers: list[bool] = [False]
         self.has_memory = False
         """Whether any state remembers what was written."""
         self._zero: list[int] = [0]
         """State at count zero, or -1 when it was not asked for."""
         self.has_texts: list[bool] = [False]
-        self.flat_at: NDArray[np.int64] = np.full(1, -1, np.int64)
-        """Where the entries of a state are in `flat`, or -1; this and the next as of `columns`."""
-        self.is_loop: NDArray[np.bool_] = np.zeros(1, np.bool_)
-        self.is_textual: NDArray[np.bool_] = np.zeros(1, np.bool_)
+        self.columns = Columns(self)
         self._symbols: dict[int, tuple[Mapping[int, int], int]] = {}
         self._texts: dict[int, tuple[tuple[bytes, int], ...]] = {}
         self.leaving: list[bytes | None] = [None]
@@ -161,19 +151,6 @@ class Table:
         self._zero.append(-1)
         return number
 
-    def columns(self) -> None:
-        """Brings what is asked of many states at once up to date; O(states since the last time)."""
-        known, size = self._in_columns, len(self.states)
-        if known == size:
-            return
-        if size > len(self.flat_at):
-            self.flat_at = np.concatenate((self.flat_at, np.full(size, -1, np.int64)))
-            self.is_loop = np.concatenate((self.is_loop, np.zeros(size, np.bool_)))
-            self.is_textual = np.concatenate((self.is_textual, np.zeros(size, np.bool_)))
-        self.is_loop[known:size] = [leaving is not None for leaving in self.leaving[known:]]
-        self.is_textual[known:size] = self.has_texts[known:]
-        self._in_columns = size
-
     def row(self, number: int) -> Mapping[int, int]:
         """The entries of a state, by byte; those that are 0 are left out."""
         found = self._rows[number]
@@ -184,16 +161,6 @@ class Table:
             state.edges(self)
             found = self._rows[number] = self._row
         return found
-
-    def flatten(self, number: int) -> None:
-        """Puts the entries of a state that `columns` has into `flat`."""
-        row = self.row(number)
-        at = self._flattened << 8
-        if at == len(self.flat):
-            self.flat = np.concatenate((self.flat, np.zeros_like(self.flat)))
-        self.flat[at : at + 256][list(row)] = list(row.values())
-        self.flat_at[number] = at
-        self._flattened += 1
 
     def go(self, on: Selector, state: State | None) -> None:
         self._tell(on, self.state_id(state))

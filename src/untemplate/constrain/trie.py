@@ -121,9 +121,8 @@ class Loop:
         return found
 
 
-_FEW = 400
+_FEW = 64
 """So many bits are set one by one rather than all packed anew."""
-_BITS = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32)).view(np.int32)
 _NODES = ("byte", "rank", "first", "children", "low", "high")
 """Arrays of numbers over the nodes of a `Trie`."""
 
@@ -188,10 +187,11 @@ class TokenTrie:
     def row_of(self, token_ids: "NDArray[np.integer] | list[int]") -> Ints:
         """The mask of these tokens, and of those that spell the same."""
         if len(token_ids) < _FEW and not len(self.twins):
-            ids = np.asarray(token_ids, np.int64)
-            row = np.zeros(self.words, np.int32)
-            np.bitwise_or.at(row, ids >> 5, _BITS[ids & 31])
-            return row
+            few: list[int] = token_ids if isinstance(token_ids, list) else token_ids.tolist()
+            data = bytearray(self.words * 4)
+            for token_id in few:
+                data[token_id >> 3] |= 1 << (token_id & 7)
+            return np.frombuffer(data, "<i4").astype(np.int32, copy=False)
         bits = np.zeros(self.words * 32, np.bool_)
         bits[token_ids] = True
         if len(self.twins):

@@ -97,7 +97,7 @@ class Values:
 
     def begin(self, goal: Goal, *, space: bool = True) -> State:
         """Before a value."""
-        return Begin(self.kinds(goal), space and not self.is_exact)
+        return self.kinds(goal).begin(space=space and not self.is_exact)
 
     def numbers(self, verdicts: Verdicts) -> NumberMachine:
         """The numbers that end as they are asked to; what is asked alike shares its states."""
@@ -193,6 +193,11 @@ class Kinds:
         self.values = values
         self.goal = goal
         self.is_shared = is_shared
+        self._begins = (Begin(self, False), Begin(self, True))
+
+    def begin(self, *, space: bool) -> "Begin":
+        """The one state before such a value."""
+        return self._begins[space]
 
     @cached_property
     def _typed(self) -> tuple[Typed, ...]:
@@ -291,9 +296,9 @@ def plain_kinds(typed: Typed, letters: Letters) -> Kinds:
     return Kinds(values, Goal((), only=typed), is_shared=True)
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(slots=True, eq=False)
 class Begin(State):
-    """Before a value."""
+    """Before a value. Made by `Kinds.begin` alone."""
 
     kinds: Kinds
     space: bool
@@ -307,6 +312,6 @@ class Begin(State):
 
     def edges(self, out: Edges) -> None:
         if self.space:
-            allow_space(out, Begin(self.kinds, False), self.kinds.values.most_blanks)
+            allow_space(out, self.kinds.begin(space=False), self.kinds.values.most_blanks)
         else:
             self.kinds.edges(out)

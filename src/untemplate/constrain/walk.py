@@ -108,7 +108,7 @@ class _Walk:
         self.found = Findings(table, trie, ctx)
         self._apart: set[int] = set()
         """Nodes that were taken in another way than the walk comes to them."""
-        self._wide = WideLevels(table, tokens, trie, self.found, self._apart)
+        self._wide: WideLevels | None = None
 
     def run(self, small: list[tuple[int, int, int, int]] | None) -> None:
         """From nodes on: their first child, how many they have, their state and ctx."""
@@ -128,6 +128,10 @@ class _Walk:
                 small = None
             if not len(states):
                 break
+            if self._wide is None:
+                self._wide = WideLevels(
+                    self._table, self._tokens, self._trie, self.found, self._apart
+                )
             level = self._wide.step(first, children, states, ctxs)
             first, children, states, ctxs = self._followed(level) if self._by_text else level
 
@@ -239,7 +243,7 @@ class _Walk:
         walked = inner.found
         found.edges += walked.edges
         if len(numbers := walked.ids()):
-            ids = rests.expand(numbers)
+            ids = np.concatenate([rests.ids[number] for number in numbers.tolist()])
             ids = ids if gone is None else ids[~gone[ids]]
             found.behind.append((ids, walked.targets()))
         found.looks(table.depths[ctx >> COUNT_BITS] - walked.depth)
@@ -377,8 +381,9 @@ class _Walk:
 
     def _followed(self, level: Level) -> Level:
         """The level without states of few texts; what is behind those is walked."""
-        self._table.columns()
-        has_texts = self._table.is_textual[level[2]]
+        columns = self._table.columns
+        columns.update()
+        has_texts = columns.has_texts[level[2]]
         if not has_texts.any():
             return level
         lists = (column[has_texts].tolist() for column in level)

@@ -10,6 +10,7 @@ model left out.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from untemplate.dialect import Pairs
 
@@ -24,6 +25,7 @@ _BRACKETED = rf"<<[^<>\s][^<>]*(?:>>)?|<[^<>\s][^<>]*>?|\[/?[A-Z][A-Z0-9_ ]*\]|{
 _MARK = re.compile(rf"{_BRACKETED}|\](?=`)|(?:(?!{_BRACKETED}|\]`)\S)+")
 
 
+@lru_cache(maxsize=1024)
 def marks(literal: str) -> tuple[str, ...]:
     """The marks of a literal, in order; a lone bracket sticks to its right neighbour.
 
