@@ -242,8 +242,9 @@ class _Walk:
         inner.run([(0, trie.roots, number, ctx)])
         walked = inner.found
         found.edges += walked.edges
-        if len(numbers := walked.ids()):
-            ids = np.concatenate([rests.ids[number] for number in numbers.tolist()])
+        numbers: list[int] = walked.ids().tolist()
+        if numbers:
+            ids = np.concatenate([rests.ids[number] for number in numbers])
             ids = ids if gone is None else ids[~gone[ids]]
             found.behind.append((ids, walked.targets()))
         found.looks(table.depths[ctx >> COUNT_BITS] - walked.depth)
