@@ -157,6 +157,24 @@ def test_branches_are_enforced_beside_unique_items(keyword):
         assert takes_answer(answer, value) is is_valid
 
 
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+def test_what_many_branches_ask_may_come_before_the_key_that_tells_them_apart(keyword):
+    def body(n):
+        return {"type": "object", "properties": {"x": {"const": n}, f"k{n}": {"type": "integer"}}}
+
+    answer = answer_by({keyword: [a_kind(f"b{n}", body=body(n)) for n in range(12)]})
+    for value, is_valid in (
+        ({"body": {"k3": 1}, "kind": "b3"}, True),
+        ({"body": {"x": 7}, "kind": "b7"}, True),
+        ({"body": {"x": 7}, "kind": "b8"}, False),
+        ({"body": {"k7": "1"}, "kind": "b7"}, False),
+        ({"body": {"k7": "1"}, "kind": "b9"}, True),
+        ({"body": {"x": 12}}, False),
+        ({"kind": "b3", "body": {"k3": 1}}, True),
+    ):
+        assert takes_answer(answer, value) is is_valid
+
+
 def test_branches_that_are_known_stay_apart_beside_one_that_is_not():
     odd = {"type": "string", "pattern": "(x)\\1"}
     answer = answer_by({"oneOf": [odd, {"maxLength": 2}, {"minLength": 2, "maxLength": 3}]})

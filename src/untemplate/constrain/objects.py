@@ -20,7 +20,7 @@ from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Pop, Push, Result, Spell, State, spelt
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.grammar.schema_atoms import HasKey, Keys, Pattern, Properties, Size
-from untemplate.grammar.schema_formula import Formula, Not, conj, substitute
+from untemplate.grammar.schema_formula import Formula, Not, conj, substitute, supports
 from untemplate.grammar.schema_patterns import pattern_formula
 from untemplate.grammar.schema_relax import relax
 
@@ -174,6 +174,19 @@ class ObjectMachine:
         if not key.asks:
             return ()
         return tuple(dict.fromkeys(f for bit, f in key.asks if not at.failed & bit))
+
+    def supports(self, number: int, at: At) -> frozenset[frozenset[int]] | None:
+        """See `State.supports`; of the value of a key."""
+        key = self.key(number)
+        assert key is not None
+        if not self.verdicts.is_single:
+            return None
+        asked = self._asked(key, at)
+        numbers = {
+            self._failing[b.bit_length() - 1]: asked.index(f) for b, f in key.asks if f in asked
+        }
+        found = supports(self.residual(at)[0], numbers)
+        return None if found is None else frozenset(frozenset(numbers[a] for a in s) for s in found)
 
     def after_value(self, number: int, at: At, result: Result) -> At | None:
         """What matters after the value of a key."""
@@ -480,6 +493,9 @@ class Object(State):
         assert isinstance(result, int)
         seen = machine.saw(result, self.at)
         return None if seen is None else machine.state("colon", seen, result)
+
+    def supports(self) -> frozenset[frozenset[int]] | None:
+        return self.machine.supports(self.key, self.at)
 
     def after(self) -> int:
         # What a key costs depends on which it is, and what a judged value costs on its result: the

@@ -34,6 +34,8 @@ __all__ = ["Shortest"]
 
 _MOST_CUBES = 20_000
 _MOST_RESULTS = 1_024
+_MOST_ASKED = 8
+"""With more questions beside an object a judge that only wants more of them true is asked which."""
 _FAR = 1 << 40
 
 
@@ -74,15 +76,26 @@ class Shortest:
         if verdicts.is_single:
             yield 0, must
             return
+        if sum(not isinstance(f, bool) for f in asked) > _MOST_ASKED and verdicts.judge is not None:
+            needed = verdicts.judge.supports()
+            if needed is not None:
+                for some in needed:
+                    result = tuple(f is True or n in some for n, f in enumerate(asked))
+                    yield from self._option(result, conj(must, *(asked[n] for n in some)))
+                return
         truths = [(f,) if isinstance(f, bool) else (True, False) for f in asked]
         for count, result in enumerate(product(*truths)):
             if count >= _MOST_RESULTS:
                 raise LimitError("an object may come to too many results")
-            state = None if verdicts.judge is None else verdicts.judge.resume(result)
-            cost = None if state is None else state.cost()
-            if cost is not None:
-                wanted = (f if truth else neg(f) for f, truth in zip(asked, result, strict=True))
-                yield cost, conj(must, *wanted)
+            wanted = (f if truth else neg(f) for f, truth in zip(asked, result, strict=True))
+            yield from self._option(result, conj(must, *wanted))
+
+    def _option(self, result: tuple[bool, ...], formula: Formula) -> Iterator[tuple[int, Formula]]:
+        judge = self._machine.verdicts.judge
+        state = None if judge is None else judge.resume(result)
+        cost = None if state is None else state.cost()
+        if cost is not None:
+            yield cost, formula
 
     # -------------------------------------------------------------------------------------- cubes
 

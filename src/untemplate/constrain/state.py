@@ -119,6 +119,13 @@ class State:
         """Whether what is written here must not be written again; see `memory`."""
         return False
 
+    def supports(self) -> frozenset[frozenset[int]] | None:
+        """As a judge: what has to be true of a result, by number; the more is true the better.
+
+        None: it is not so, or not known.
+        """
+        return None
+
     @property
     def as_value(self) -> "State":
         """Where the value that is being written is; see `beside`."""

@@ -309,8 +309,11 @@ class _Walk:
     def _unknown_among(self, place: Place, branches: list[str]) -> Iterator[str]:
         """Those of which it can't be said whether they hold, beside others for the same values."""
         inner = self._schemas.references.inner
-        typed = [self._schemas.typed(inner(place, branch)).parts for branch in branches]
-        for kind in zip(*typed, strict=True):
+        typed = [self._schemas.typed(inner(place, branch)) for branch in branches]
+        kinds = [*zip(*(t.parts for t in typed), strict=True)]
+        if self._schemas.are_apart(place, typed):
+            kinds.pop()  # objects
+        for kind in kinds:
             live = [n for n, part in enumerate(kind) if part is not False]
             if len(live) > 1:
                 yield from (branches[n] for n in live if not self._is_known.whole(kind[n]))

@@ -47,6 +47,7 @@ from untemplate.grammar.schema_atoms import (
     not_,
     one_of,
 )
+from untemplate.grammar.schema_branches import are_apart
 from untemplate.grammar.schema_calls import call_typed
 from untemplate.grammar.schema_check import Draft, check, subschemas
 from untemplate.grammar.schema_formula import All, Formula, conj, disj, neg, substitute
@@ -214,9 +215,11 @@ class Schemas:
     def _combined(self, schema: dict[str, JSON], at: Place) -> Iterator[Typed]:
         for keyword, combine in (("allOf", all_of), ("anyOf", any_of), ("oneOf", one_of)):
             if isinstance(options := schema.get(keyword), list):
-                yield combine(
-                    *(self._typed_below(at, f"/{keyword}/{n}") for n in range(len(options)))
-                )
+                below = [self._typed_below(at, f"/{keyword}/{n}") for n in range(len(options))]
+                found = combine(*below)
+                if keyword == "oneOf" and self.are_apart(at, below):
+                    found = replace(found, object=disj(*(t.object for t in below)))
+                yield found
         if "not" in schema:
             yield not_(self._typed_below(at, "/not"))
         if "if" in schema:
@@ -231,6 +234,13 @@ class Schemas:
                     if not isinstance(needed, list):
                         inner = self._typed_below(at, f"/{keyword}/{pointer_token(key)}")
                         yield _if_object_has(key, inner)
+
+    def are_apart(self, at: Place, branches: Sequence[Typed]) -> bool:
+        """Whether no object is as two branches of the `oneOf` at a place say."""
+        live = [n for n, typed in enumerate(branches) if typed.object is not False]
+        if len(live) < 2:
+            return False
+        return are_apart(self.references, [self.references.inner(at, f"/oneOf/{n}") for n in live])
 
     def _array(self, schema: dict[str, JSON], at: Place) -> Iterator[Formula]:
         items, prefix = schema.get("items"), schema.get("prefixItems")

@@ -12,7 +12,7 @@ Schemas become formulas because JSON Schema is boolean: `allOf`, `anyOf`, `oneOf
 are `All`, `Some`, `One`, `Not`, and an implication.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "neg",
     "one",
     "substitute",
+    "supports",
 ]
 
 
@@ -163,3 +164,38 @@ def leaves(formula: Formula) -> Iterator[Any]:
                 yield from leaves(part)
         case _:
             yield formula
+
+
+def supports(formula: Formula, among: Container[Any]) -> frozenset[frozenset[Any]] | None:
+    """The smallest sets of leaves out of some that have to hold, whatever the other leaves are.
+
+        supports(Some((a, All((b, c)))), {a, b, c})   -> {{a}, {b, c}}
+
+    None: one of these leaves stands where it must not hold, or in a `One`.
+    """
+    match formula:
+        case bool():
+            return frozenset({frozenset[Any]()} if formula else ())
+        case Not() | One():
+            is_apart = all(leaf not in among for leaf in leaves(formula))
+            return frozenset({frozenset[Any]()}) if is_apart else None
+        case All(parts) | Some(parts):
+            found: frozenset[frozenset[Any]] | None = None
+            for part in parts:
+                sets = supports(part, among)
+                if sets is None:
+                    return None
+                if found is None:
+                    found = sets
+                elif isinstance(formula, Some):
+                    found = _smallest(found | sets)
+                else:
+                    found = _smallest(frozenset(a | b for a in found for b in sets))
+            return found
+        case _:
+            return frozenset({frozenset({formula} if formula in among else ())})
+
+
+def _smallest(sets: frozenset[frozenset[Any]]) -> frozenset[frozenset[Any]]:
+    """Those that hold no other."""
+    return frozenset(s for s in sets if not any(other < s for other in sets))
