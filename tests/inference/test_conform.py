@@ -11,15 +11,12 @@ from dialects import HERMES, QWEN3
 from untemplate.cli import main
 from untemplate.errors import RequestError
 from untemplate.grammar import build_grammar
+from untemplate.inference.cases import Case, Expected, ExpectedCall, read_case
 from untemplate.inference.conform import (
-    Case,
-    Expected,
-    ExpectedCall,
     Received,
     divergences,
     judge,
     prompt_difference,
-    read_case,
     read_input,
     unrecorded_prompt,
 )

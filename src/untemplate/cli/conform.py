@@ -8,7 +8,7 @@
 
 A case whose expectation is not met on purpose (`--divergences`; default the package's list,
 `inference/divergences.json`) counts as failed; the exit status is 1 if any other failed. The case
-format stands in `untemplate.inference.conform`.
+format stands in `untemplate.inference.cases`.
 """
 
 import json
@@ -25,13 +25,12 @@ from untemplate.cli.admits import Admitted, admitted_by
 from untemplate.cli.inputs import FILE
 from untemplate.errors import RequestError, UntemplateError
 from untemplate.grammar import Grammar, build_grammar
+from untemplate.inference.cases import Case, read_case
 from untemplate.inference.conform import (
-    Case,
     Received,
     divergences,
     judge,
     prompt_difference,
-    read_case,
     read_input,
     unrecorded_prompt,
 )
