@@ -6,12 +6,13 @@ when its arguments and its end were seen, `bad` when they can't be read.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import takewhile
 
 from untemplate.dialect import Hole, Python, fill
 from untemplate.grammar.marks import is_distinctive
 from untemplate.message import JSON, Tool
+from untemplate.reader.call_steps import later_marks, size_of_word
 from untemplate.reader.copies import copied
 from untemplate.reader.envelope import EnvelopeFrame
 from untemplate.reader.events import PartKind
@@ -26,7 +27,7 @@ from untemplate.reader.record import CallRecord
 from untemplate.reader.sink import Note
 from untemplate.reader.tape import Tape
 from untemplate.reader.utf8 import Data, past_space
-from untemplate.reader.ways import ARGUMENTS, Arguments, CallPlan, Word
+from untemplate.reader.ways import ARGUMENTS, CallPlan, Word
 from untemplate.reader.wrapped import opens_wrapper
 
 __all__ = ["CallFrame"]
@@ -165,21 +166,15 @@ class CallFrame:
         for word in self.found.words:
             start, end = word.start - tape.base, word.end - tape.base
             tape.part("structure", start)
-            tape.part(_PARTS[word.hole], start + self._size_of(word.hole, bytes(data[start:end])))
+            size = size_of_word(word.hole, bytes(data[start:end]), self._tools)
+            tape.part(_PARTS[word.hole], start + size)
         tape.part("structure", self.found.end - tape.base)
-
-    def _size_of(self, hole: Hole, word: bytes) -> int:
-        """How much of a word is meant; a tool's name may go on to more of a header: `f code`."""
-        first = word.split(maxsplit=1)[:1]
-        is_more = hole is Hole.NAME and word.strip().decode("utf-8", "replace") not in self._tools
-        is_known = is_more and bool(first) and first[0].decode("utf-8", "replace") in self._tools
-        return word.index(first[0]) + len(first[0]) if is_known else len(word)
 
     def name_words(self, data: Data, tape: Tape) -> None:
         """Takes name and id from the words on the way here."""
         for word in self.found.words:
             start, end = word.start - tape.base, word.end - tape.base
-            size = self._size_of(word.hole, bytes(data[start:end]))
+            size = size_of_word(word.hole, bytes(data[start:end]), self._tools)
             if size < end - start:
                 message = "a header that the format does not have stands behind the name"
                 tape.note("unknown_header", message, start + size, end)
@@ -321,7 +316,7 @@ class CallFrame:
         if verdict != NO:
             return at if verdict == MORE else self._read_mark(self._mark(), data, at, tape)
         waits = False
-        for step, later in self._later():
+        for step, later in later_marks(self.plan, self._step):
             verdict = stands(later, data, first)
             if verdict == YES and not waits:
                 message = f"{mark.decode(errors='replace')!r} is missing"
@@ -371,20 +366,6 @@ class CallFrame:
         message = f"{mark.decode(errors='replace')!r} was expected"
         self._give_up(Note("bad_call", message))
         return at
-
-    def _later(self) -> Iterator[tuple[int, bytes]]:
-        """Marks behind the next step, up to where arguments begin; or the call's end, without."""
-        plan = self.plan
-        for number in range(self._step + 1, len(plan.steps)):
-            step = plan.steps[number]
-            if isinstance(step, bytes):
-                yield number, step
-            elif isinstance(step, Arguments):
-                group = plan.group
-                yield number, (group.head or group.open or b"\0") if group else b"{"
-                closers = enumerate(plan.closing, number + 1)
-                yield from ((n, c) for n, c in closers if is_distinctive(c.decode()))
-                return
 
     @property
     def is_closing(self) -> bool:

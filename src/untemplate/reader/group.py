@@ -13,17 +13,10 @@ tool's schema. The first value of a key stands; a second one is kept out.
 import json
 from collections.abc import Callable, Mapping
 
-from untemplate.dialect import (
-    Empty,
-    Escaped,
-    Items,
-    JsonType,
-    Notation,
-    Pairs,
-)
+from untemplate.dialect import Empty, Escaped, JsonType
 from untemplate.message import JSON, pointer_token
 from untemplate.reader.chain import Chain, joined
-from untemplate.reader.follow import MORE, NO, YES, Follow, stand_all, stands
+from untemplate.reader.follow import MORE, NO, YES, Follow, stands
 from untemplate.reader.frame import Frame
 from untemplate.reader.group_plan import (
     MOST_KEY_BYTES,
@@ -285,14 +278,7 @@ class GroupFrame:
 
     def _read_before(self, data: Data, at: int, sink: Sink) -> int:
         """The literal between key and value; where types differ in it, it tells the type."""
-        waits = False
-        standing: list[tuple[Form, int]] = []
-        for form in self._plan.forms:
-            verdict, end = stand_all(form.pieces_of(self._key), data, at)
-            if verdict == MORE:
-                waits = True
-            elif verdict == YES and not waits:
-                standing.append((form, end))
+        standing, waits = self._plan.standing(self._key, data, at)
         if standing:
             form, end = standing[0]
             is_none = all(isinstance(w.encoding, Empty) for w in form.types.values())
@@ -358,7 +344,7 @@ class GroupFrame:
             return at
         self._blanks = 0
         for kind in chosen.groups:
-            verdict = self._begins_group(kind, data, first)
+            verdict = self._inner(kind).begins(self._closer(kind), data, first)
             if verdict == MORE:
                 return at
             if verdict == YES:
@@ -411,9 +397,9 @@ class GroupFrame:
             written.lead,
             self._plan.follow if "string" in self._kinds else Follow(()),
             {w.encode(): plain.encode() for plain, w in escapes.items()},
-            next((e for k in self._kinds if (e := self._empty(k))), ""),
+            next((e for k in self._kinds if (e := self._plan.empty_text(self._types[k]))), ""),
             self._plan.opener,
-            self._openings() if self._plan.opener else (),
+            self._openings(),
             self._accepts(),
         )
         return TextValue(
@@ -429,33 +415,15 @@ class GroupFrame:
 
     def _openings(self) -> tuple[bytes, ...]:
         """What stands behind the opener of an argument that is still to come."""
+        if not self._plan.opener:
+            return ()
         keys = (k for k in declared_keys(self._schema, self._root) if k not in self._keys)
         return tuple(key.encode() + stop for key in keys for stop in self._plan.key_stops)
-
-    def _empty(self, kind: JsonType) -> str:
-        """The JSON text of the value of this type that is written as nothing."""
-        encoding = self._types[kind].encoding
-        if isinstance(encoding, Empty):
-            return "null"
-        group = self._plan.scope.get(encoding.name) if isinstance(encoding, Notation) else encoding
-        if not isinstance(group, (Items, Pairs)) or group.none.strip():
-            return ""
-        return "{}" if isinstance(group, Pairs) else "[]"
 
     def _inner(self, kind: JsonType) -> GroupPlan:
         plan = self._plan.inner(self._types[kind].encoding, self._closer(kind))
         assert plan is not None
         return plan
-
-    def _begins_group(self, kind: JsonType, data: Data, at: int) -> int:
-        """Whether a list or object in its notation stands there."""
-        closer = self._closer(kind)
-        if closer and (verdict := stands(closer, data, at)) != NO:
-            return MORE if verdict == MORE else NO
-        inner = self._inner(kind)
-        before = inner.forms[-1].before if inner.forms else ""
-        opening = inner.head or (inner.open if inner.is_object else before.encode())
-        return stands(opening, data, at) if opening else NO
 
     def _start_group(self, kind: JsonType, at: int) -> int:
         if self._depth >= MOST_DEPTH:

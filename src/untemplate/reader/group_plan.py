@@ -28,7 +28,7 @@ from untemplate.dialect import (
     Written,
 )
 from untemplate.grammar.marks import is_distinctive
-from untemplate.reader.follow import KEY, MORE, NO, YES, Follow
+from untemplate.reader.follow import KEY, MORE, NO, YES, Follow, stand_all, stands
 from untemplate.reader.kinds import Kinds
 from untemplate.reader.utf8 import Data
 
@@ -169,6 +169,36 @@ class GroupPlan:
         """Whether the group itself begins with this."""
         first = self.head or self.open
         return first.startswith(mark) or mark.startswith(first or b"\0")
+
+    def standing(self, key: str, data: Data, at: int) -> tuple[list[tuple[Form, int]], bool]:
+        """The forms that lead from this key to a value there, with their ends; whether to wait."""
+        found: list[tuple[Form, int]] = []
+        waits = False
+        for form in self.forms:
+            verdict, end = stand_all(form.pieces_of(key), data, at)
+            if verdict == MORE:
+                waits = True
+            elif verdict == YES and not waits:
+                found.append((form, end))
+        return found, waits
+
+    def begins(self, closer: bytes, data: Data, at: int) -> int:
+        """Whether it stands there, in front of this closer, and not the closer at once."""
+        if closer and (verdict := stands(closer, data, at)) != NO:
+            return MORE if verdict == MORE else NO
+        before = self.forms[-1].before if self.forms else ""
+        opening = self.head or (self.open if self.is_object else before.encode())
+        return stands(opening, data, at) if opening else NO
+
+    def empty_text(self, written: WrittenPlan) -> str:
+        """The JSON text of a value that is written as nothing at all; empty if none is."""
+        encoding = written.encoding
+        if isinstance(encoding, Empty):
+            return "null"
+        group = self.scope.get(encoding.name) if isinstance(encoding, Notation) else encoding
+        if not isinstance(group, (Items, Pairs)) or group.none.strip():
+            return ""
+        return "{}" if isinstance(group, Pairs) else "[]"
 
     def inner(self, encoding: Encoding, closer: bytes) -> "GroupPlan | None":
         """The plan of a value in a notation, in front of this closer; None if it is in none."""

@@ -12,11 +12,10 @@ module only says where to go on.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from untemplate.grammar.marks import is_distinctive
 from untemplate.message import DiagnosticCode, End, Tool, ToolChoice
 from untemplate.reader.call import CallFrame
+from untemplate.reader.call_begins import Asked, begin_call
 from untemplate.reader.call_ends import end_cut, end_damaged, end_open, end_whole, pause
-from untemplate.reader.call_notes import markers_of, notes_of
 from untemplate.reader.copies import copied
 from untemplate.reader.damage import Damage, damage_in
 from untemplate.reader.events import Event
@@ -26,7 +25,7 @@ from untemplate.reader.open_calls import OpenCalls
 from untemplate.reader.plain import Plain, Skim
 from untemplate.reader.plan import AfterPlan, Plans, TextPlan
 from untemplate.reader.sink import SPELT_MARKER, Note
-from untemplate.reader.strays import find_stray
+from untemplate.reader.strays import find_stray, note_stray
 from untemplate.reader.tape import Tape
 from untemplate.reader.text import TextFrame
 from untemplate.reader.utf8 import Data, past_space
@@ -47,8 +46,8 @@ class Machine:
     """Where the reading of one turn is."""
 
     __slots__ = (
+        "_asked",
         "_call",
-        "_choice",
         "_damage",
         "_is_in_section",
         "_match",
@@ -70,7 +69,7 @@ class Machine:
     ) -> None:
         self._plans = plans
         self._tools = tools
-        self._choice = choice
+        self._asked = Asked(tools, choice, plans.calls_max)
         self.tape = tape
         self.at = 0
         """Absolute position up to which was read; what was not told may be read again."""
@@ -287,16 +286,9 @@ class Machine:
             return self._cut_before_name(way, data, start)
         if self._origin == "text":
             self.place = "text"
-            mark = bytes(data[start : start + match.first_mark])
-            self._note_stray(match, mark, start)
+            note_stray(match, data, start, self.tape)
             return start + match.first_mark
         return self._no_way_on(data, start, final=final)
-
-    def _note_stray(self, match: Match, mark: bytes, start: int) -> None:
-        if not is_distinctive(mark.decode("utf-8", "replace")) or match.is_bare:
-            return
-        code: DiagnosticCode = "not_a_call" if match.may_be_call else "stray_marker"
-        self.tape.note(code, "a marker that leads nowhere is text", start, start + len(mark))
 
     def _no_way_on(self, data: Data, at: int, *, final: bool) -> int:
         """Where structure was expected stands something else: stray marks, or text."""
@@ -377,7 +369,7 @@ class Machine:
     def _commit(self, call: CallFrame, data: Data, at: int) -> int:
         """It is a call, and is told from here on; under `none` it is text all the same."""
         tape = self.tape
-        if self._choice.mode == "none":
+        if self._asked.choice.mode == "none":
             tape.abort()
             start, end = call.start - tape.base, call.found.end - tape.base
             tape.note("call_not_allowed", "a call under tool_choice none is text", start, end)
@@ -390,17 +382,7 @@ class Machine:
             self._unclosed = text.plan.rule
         told = tape.suspend()
         self._leave(data, call.found.way, call.start - tape.base)
-        begun = self._open.take(call.key, call.name)
-        if begun is not None:
-            call.go_on_with(begun)
-            assert begun.record is not None
-            call.record = tape.resume(begun.record, call.found.marker_end, markers_of(call), told)
-            return at
-        number, most = tape.record.calls_begun, self._plans.calls_max
-        notes = notes_of(call, number, self._tools, self._choice, most)
-        if call.key in self._open:
-            notes.append(Note("repeated_id", f"{call.key!r} names an open call of another tool"))
-        call.record = tape.commit(call.name, call.found.marker_end, notes, told)
+        begin_call(call, told, self._open, self._asked, tape)
         return at
 
     def _back_to_text(self) -> None:
@@ -482,7 +464,7 @@ class Machine:
             self._end_damaged(self._damage, self._call, len(data))
             end = "cut" if why == "cut" else "complete"
         elif self.place == "text" and self._text is not None:
-            end = self._finish_text(self._text, data, why)
+            end = self._text.finish(data, self.tape, is_cut=why == "cut")
         elif why == "cut" and self.place not in ("end", "ended"):
             end = "cut"
         elif self.place == "after" and self._is_in_section:
@@ -491,20 +473,6 @@ class Machine:
         self.tape.part("space", len(data))
         cuts = end_open(self._open, self._tools, self.tape, data, is_cut=why == "cut")
         return "cut" if cuts else end
-
-    def _finish_text(self, text: TextFrame, data: Data, why: Why) -> End:
-        plan = text.plan
-        if plan.end is not None and why == "end":
-            # An engine takes the stop off, but not the space that the family writes before it.
-            text.leave(data, plan.end, len(data), self.tape, is_end=True)
-        else:
-            text.say(data, len(data), self.tape, is_text=True)
-        is_open = text.kind == "reasoning" and plan.end is None
-        text.close(self.tape)
-        if is_open and why == "end":
-            size = len(data)
-            self.tape.note("unclosed_reasoning", "the reasoning was never closed", size, size)
-        return "cut" if why == "cut" or is_open else "complete"
 
     def _finish_tentative(self, call: CallFrame, data: Data, why: Why) -> int:
         """The data ends before it is known whether this is a call."""

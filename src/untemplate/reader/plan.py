@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from untemplate.dialect import CallBlock, Dialect, Hole, Pairs, Pattern, Whole
+from untemplate.dialect import CallBlock, Dialect, Hole, Pairs, Whole
 from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.marks import is_distinctive, marks
+from untemplate.reader.call_steps import closing_marks, commit_step, encoded, header
 from untemplate.reader.events import TextKind
-from untemplate.reader.group_plan import Ends, GroupPlan, group_plan
+from untemplate.reader.group_plan import Ends, group_plan
 from untemplate.reader.marks import MarkSet
 from untemplate.reader.pieces import PiecePlan, piece_plan
 from untemplate.reader.slips import bare_plan, entries, foreign, slips, without_special
@@ -129,7 +130,7 @@ class _Planner:
         self._text_ends = {marks(e.literal.decode()) for e in exits}
         """What ends a turn of text: behind calls it shows no section either."""
         self._stops = tuple(
-            Way(_encoded(marks(s)), ENDED, _lead(s), needs_lead=_is_common(s))
+            Way(encoded(marks(s)), ENDED, _lead(s), needs_lead=_is_common(s))
             for s in self._dialect.stops
             if marks(s)
         )
@@ -190,7 +191,7 @@ class _Planner:
     def _way(self, literal: str, target: str, *, in_section: bool = False) -> Way:
         call = self._calls.get(target)
         if call is None:
-            found = _encoded(marks(literal))
+            found = encoded(marks(literal))
             trail = literal[len(literal.rstrip()) :] if found else ""
             return Way(found, target, _lead(literal), trail.encode())
         steps: tuple[Step, ...] = ()
@@ -200,9 +201,9 @@ class _Planner:
         else:
             first = call.block.pattern[0]
             whole = literal + ("" if isinstance(first, Hole) else first)
-            step = _commit_step(call.steps)
+            step = commit_step(call.steps)
             steps = call.steps[:step]
-        elements = (*_encoded(marks(whole)), *(s for s in steps if not isinstance(s, Arguments)))
+        elements = (*encoded(marks(whole)), *(s for s in steps if not isinstance(s, Arguments)))
         has_mark = any(isinstance(e, bytes) for e in elements[:1]) or in_section
         lead = _lead(whole) if marks(whole) else literal.encode() if not literal.strip() else b""
         variants = () if call.envelope else self._variants(call, steps)
@@ -374,19 +375,19 @@ class _Planner:
         block = call.block
         steps: tuple[Step, ...]
         if call.envelope:
-            closing = _encoded(marks(call.envelope.after))
+            closing = encoded(marks(call.envelope.after))
             encoding = block.arguments.encoding if isinstance(block.arguments, Whole) else None
             steps = (ARGUMENTS, *closing)
             return CallPlan(rule, block, call.envelope, steps, encoding, None, closing, after)
         arguments, encoding, group = block.arguments, None, None
         pairs = arguments if isinstance(arguments, Pairs) else arguments.encoding
         opening = pairs.open.strip() if isinstance(pairs, Pairs) else ""
-        closing = tuple(_closing(block.pattern, opening))
+        closing = tuple(closing_marks(block.pattern, opening))
         if isinstance(pairs, Pairs):
             group = group_plan(pairs, self._ends(block, closing))
         else:
             encoding = pairs
-        steps = (*_header(block.pattern, group, closing), *closing)
+        steps = (*header(block.pattern, group, closing), *closing)
         piece = self._piece(block, closing) if block.continued_by else None
         return CallPlan(rule, block, None, steps, encoding, group, closing, after, piece)
 
@@ -433,7 +434,7 @@ class _Planner:
             )
             found += [m for m in (first, *filter(is_distinctive, later)) if m]
         stops = [_mark(w, 0) for w in self._stops]
-        return tuple(dict.fromkeys((*_encoded(found), *stops)))
+        return tuple(dict.fromkeys((*encoded(found), *stops)))
 
 
 def _longest_first(found: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -442,49 +443,6 @@ def _longest_first(found: Iterable[bytes]) -> tuple[bytes, ...]:
 
 def _is_slip(way: Way) -> bool:
     return way.is_bare or not way.is_own
-
-
-def _header(
-    pattern: Pattern, group: GroupPlan | None, closing: tuple[bytes, ...]
-) -> Iterator["Step"]:
-    """Marks and words behind the first literal, and the arguments."""
-    for at, part in enumerate(pattern):
-        if not isinstance(part, Hole):
-            if at:
-                yield from _encoded(marks(part))
-            continue
-        if part is Hole.ARGUMENTS:
-            yield ARGUMENTS
-            return
-        following = pattern[at + 1] if at + 1 < len(pattern) else ""
-        text = "" if isinstance(following, Hole) else following
-        ends = _encoded(marks(text)[:1])
-        if not ends:
-            opened = (group.head, group.open) if group else (b"{",)
-            ends = tuple(dict.fromkeys(e for e in (*opened, *closing[:1]) if e))
-            ends += (b"\n",) if "\n" in text else ()
-        yield Word(part, ends)
-
-
-def _closing(pattern: Pattern, opening: str) -> Iterator[bytes]:
-    """Marks behind the arguments. One that begins as a pair does is not split into marks."""
-    at = pattern.index(Hole.ARGUMENTS) if Hole.ARGUMENTS in pattern else len(pattern)
-    for part in pattern[at + 1 :]:
-        for piece in "" if isinstance(part, Hole) else part.split():
-            found = marks(piece)
-            whole = bool(opening) and opening.startswith(found[0])
-            yield from _encoded((piece,) if whole else found)
-
-
-def _commit_step(steps: "tuple[Step, ...]") -> int:
-    """How many steps it takes until it is clear that it is a call: its name, and a mark."""
-    for number, step in enumerate(steps):
-        if isinstance(step, Arguments):
-            return number
-        if isinstance(step, Word) and step.hole is Hole.NAME:
-            following = steps[number + 1 : number + 2]
-            return number + 1 + any(isinstance(s, bytes) for s in following)
-    return len(steps)
 
 
 def _literal_and_rule(node: nodes.Node) -> tuple[str, str]:
@@ -516,7 +474,3 @@ def _is_common(stop: str) -> bool:
     r"""Whether the stop is one plain word behind white space, as `\n\nUser:` is."""
     found = marks(stop)
     return len(found) == 1 and not is_distinctive(found[0]) and stop[0].isspace()
-
-
-def _encoded(found: Iterable[str]) -> tuple[bytes, ...]:
-    return tuple(m.encode() for m in found)

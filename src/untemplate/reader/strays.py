@@ -16,10 +16,12 @@ from untemplate.reader.follow import NO, YES, stands
 from untemplate.reader.utf8 import Data, past_space
 
 if TYPE_CHECKING:
+    from untemplate.message import DiagnosticCode
+    from untemplate.reader.match import Match
     from untemplate.reader.plan import Plans
     from untemplate.reader.tape import Tape
 
-__all__ = ["find_stray", "strays_of"]
+__all__ = ["find_stray", "note_stray", "strays_of"]
 
 _SURPLUS = re.compile(rb"[}\])]{1,8}")
 
@@ -78,3 +80,12 @@ def find_stray(
     if final and behind == len(data):
         return surplus.end(), YES
     return surplus.end(), max(stands(m, data, behind) for m in (*strays, *plans.stop_marks, b"\0"))
+
+
+def note_stray(match: "Match", data: Data, at: int, tape: "Tape") -> None:
+    """Says of the first mark of ways that led nowhere that it is text, if it is no common one."""
+    mark = bytes(data[at : at + match.first_mark])
+    if match.is_bare or not is_distinctive(mark.decode("utf-8", "replace")):
+        return
+    code: DiagnosticCode = "not_a_call" if match.may_be_call else "stray_marker"
+    tape.note(code, "a marker that leads nowhere is text", at, at + len(mark))

@@ -8,7 +8,7 @@ that it is text: between two markers it is structure.
 import re
 from typing import TYPE_CHECKING
 
-from untemplate.message import DiagnosticCode
+from untemplate.message import DiagnosticCode, End
 from untemplate.reader.copies import copied
 from untemplate.reader.match import Match
 from untemplate.reader.plain import Plain, text_plain
@@ -220,6 +220,20 @@ class TextFrame:
         if not self.is_begun:
             tape.part("space", end)
         self.close(tape)
+
+    def finish(self, data: Data, tape: Tape, *, is_cut: bool) -> End:
+        """The data ends in it, because the turn was cut or because the model ended it."""
+        end, size = self.plan.end, len(data)
+        if end is not None and not is_cut:
+            # An engine takes the stop off, but not the space that the family writes before it.
+            self.leave(data, end, size, tape, is_end=True)
+        else:
+            self.say(data, size, tape, is_text=True)
+        is_open = self.kind == "reasoning" and end is None
+        self.close(tape)
+        if is_open and not is_cut:
+            tape.note("unclosed_reasoning", "the reasoning was never closed", size, size)
+        return "cut" if is_cut or is_open else "complete"
 
     def close(self, tape: Tape) -> None:
         if self.is_begun:
