@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from constrain.judging import ANSWERS
+from counting import steps
 from dialects import CODER, HERMES
 from untemplate.constrain import compile_grammar
 from untemplate.errors import LimitError, RequestError, SchemaError
@@ -197,8 +198,8 @@ def place_of_limit(ask):
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_references_that_lead_too_deep_are_an_error_that_names_the_tool(chain):
-    links = {f"d{n}": CHAINS[chain]({"$ref": f"#/$defs/d{n + 1}"}) for n in range(600)}
-    links["d600"] = {}
+    links = {f"d{n}": CHAINS[chain]({"$ref": f"#/$defs/d{n + 1}"}) for n in range(300)}
+    links["d300"] = {}
     schema = {"properties": {"a": {"$ref": "#/$defs/d0"}}, "required": ["a"], "$defs": links}
     grammar = build_grammar(HERMES, (Tool("f", "", schema),), ToolChoice("required"))
     vocabulary = byte_vocabulary(["<|im_end|>"], eos="<|im_end|>")
@@ -210,6 +211,42 @@ def test_references_that_lead_too_deep_are_an_error_that_names_the_tool(chain):
         lambda: compile_grammar(grammar, vocabulary).constraint().feed(call),
     )
     assert all(place_of_limit(ask).startswith("tool f") for ask in asked)
+
+
+@pytest.mark.parametrize("count", [20_000, 10**9, 1e30])
+@pytest.mark.parametrize("keyword", ["minItems", "minLength", "minProperties", "minContains"])
+def test_a_schema_that_asks_for_more_than_can_be_written_is_refused(keyword, count):
+    with pytest.raises(LimitError, match=f"^tool f #/properties/a/{keyword}: asks for more than"):
+        told({"properties": {"a": {keyword: count, "contains": True}}})
+
+
+@pytest.mark.parametrize("count", [10**6, 10**9, 1e30])
+@pytest.mark.parametrize("keyword", ["maxItems", "maxLength", "maxProperties", "maxContains"])
+def test_bounds_may_have_any_size(keyword, count):
+    bounded = {keyword: count, "contains": {"type": "integer"}}
+    schema = {"properties": {"a": {"anyOf": [bounded, {"type": "string", "minLength": 7}]}}}
+    status, reason = told(schema)[f"#/properties/a/anyOf/0/{keyword}"]
+    assert status == "exact"
+    assert bool(reason) is (keyword == "maxLength" and count > 10**6)
+    grammar = build_grammar(HERMES, (Tool("f", "", schema),), ToolChoice("required"))
+    vocabulary = byte_vocabulary(["<|im_end|>"], eos="<|im_end|>")
+    constraint = compile_grammar(grammar, vocabulary).constraint()
+    assert constraint.feed(b'<tool_call>\n{"name": "f", "arguments": {"a": "abcdefgh')
+    assert constraint.min_tokens() == len('"}}\n</tool_call>') + 1
+    assert constraint.feed(b'"}}\n</tool_call>')
+
+
+def test_long_arrays_are_measured_without_a_look_at_each_item():
+    def measure(count):
+        schema = {"properties": {"a": {"items": {"type": "integer"}, "minItems": count}}}
+        tool = Tool("f", "", {**schema, "required": ["a"]})
+        grammar = build_grammar(HERMES, (tool,), ToolChoice("required"))
+        vocabulary = byte_vocabulary(["<|im_end|>"], eos="<|im_end|>")
+        constraint = compile_grammar(grammar, vocabulary).constraint()
+        assert constraint.feed(b'<tool_call>\n{"name": "f", "arguments": {"a": [1, 2, 3')
+
+    steps(lambda: measure(100))  # what all grammars share is found
+    assert steps(lambda: measure(10_000)) < 1.2 * steps(lambda: measure(200))
 
 
 def test_places_are_one_line_and_not_endless():

@@ -72,6 +72,8 @@ class ArrayMachine:
         sizes = [a for a in leaves if isinstance(a, Size)]
         ends = [len(i.prefix) for i in self._items] + [s.least for s in sizes]
         ends += [s.most + 1 for s in sizes if s.most is not None] + [self.most or 0]
+        # The first comes without a comma.
+        self._told = max(1, *(len(i.prefix) for i in self._items)) if self._items else 1
         # Whether there was an item matters for the comma.
         self._enough = max(1, *ends) if ends else 1
         self._is_plain = verdicts.is_single and all(
@@ -199,12 +201,16 @@ class ArrayMachine:
         if self.most is not None and self.least > self.most:
             return None
         total = 1
-        for place in range(at.total, self.least):
+        place = at.total
+        while place < self.least:
             cost = self.values.cost(self.must(place))
             if cost is None:
                 return None
-            total += cost + (len(self.values.comma) if place else 0)
-            total += self._spread(place)
+            # From here on all items are alike.
+            count = self.least - place if place >= self._told else 1
+            comma = len(self.values.comma) if place else 0
+            total += count * (cost + comma + self._spread(place))
+            place += count
         return total
 
     def spared(self, at: At) -> int:

@@ -24,6 +24,7 @@ from untemplate.errors import SchemaError
 from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.schema import Schemas
 from untemplate.grammar.schema_atoms import (
+    MOST_CHARACTERS,
     MOST_DIGITS,
     Format,
     Keys,
@@ -187,6 +188,7 @@ _EXACT = frozenset(
         "properties", "propertyNames", "required", "then", "type",
     }
 )  # fmt: skip
+_CHARACTERS = f"strings whose length is bounded have at most {MOST_CHARACTERS} characters"
 _DIGITS = f"numbers have at most {MOST_DIGITS} digits before and after the point"
 
 
@@ -357,6 +359,8 @@ class _Walk:
                 return _checked(next((w for w in whys if w and keyword in w), None))
             case "required", bool():
                 return "ignored", "it has to be a list"
+            case "maxLength", int() | float() if value > MOST_CHARACTERS:
+                return "exact", _CHARACTERS
             case "type", _:
                 kinds = value if isinstance(value, list) else [value]
                 return "exact", _DIGITS if {"integer", "number"} & set(map(str, kinds)) else ""

@@ -17,7 +17,9 @@ from untemplate.grammar.schema_formula import All, Formula, Some, conj, disj, ne
 
 __all__ = [
     "ANYTHING",
+    "MOST_CHARACTERS",
     "MOST_DIGITS",
+    "MOST_LEAST",
     "NOTHING",
     "Atom",
     "Constant",
@@ -68,6 +70,10 @@ Schema = Place | Constant | bool
 
 # ---------------------------------------------------------------------------------------- numbers
 
+MOST_CHARACTERS = 1_000_000
+"""Of a string whose length is bounded: so many are counted beside a state."""
+MOST_LEAST = 10_000
+"""What a schema may ask for at least, of characters, items or keys: each is paid for in masks."""
 MOST_DIGITS = 40
 """Most digits that a number has before the point, and after it."""
 MOST_REMAINDERS = 100_000

@@ -18,6 +18,7 @@ from math import isfinite
 from typing import cast
 
 from untemplate.errors import LimitError, SchemaError
+from untemplate.grammar.schema_atoms import MOST_LEAST
 from untemplate.message import JSON, kind_of, pointer_token
 
 __all__ = ["Draft", "check", "draft_of", "in_depth", "schema_text", "subschemas", "with_subschemas"]
@@ -98,6 +99,9 @@ def with_subschemas(schema: dict[str, JSON], change: Callable[[JSON], JSON]) -> 
 
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+
+
+_LEAST = ("minContains", "minItems", "minLength", "minProperties")
 
 
 def _is_count(value: JSON) -> bool:
@@ -238,6 +242,10 @@ def _check_one(schema: dict[str, JSON], pointer: str, origin: str) -> None:
     for keyword, (wanted, holds) in _MUST_BE.items():
         if keyword in schema and not holds(schema[keyword]):
             raise SchemaError(f"must be {wanted}", place=f"{origin} {pointer}/{keyword}")
+    for keyword in _LEAST:
+        if schema.get(keyword, 0) > MOST_LEAST:  # type: ignore[operator]
+            message = f"asks for more than {MOST_LEAST}"
+            raise LimitError(message, place=f"{origin} {pointer}/{keyword}")
     # Beside the list that it is there was a draft in which it was true or false.
     required = schema.get("required", False)
     if not isinstance(required, bool) and not _is_strings(required):

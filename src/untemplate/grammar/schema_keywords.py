@@ -7,7 +7,15 @@ list(number_atoms({"minimum": 1, "exclusiveMaximum": 5}))
 from collections.abc import Iterator
 from decimal import Decimal
 
-from untemplate.grammar.schema_atoms import Format, Length, Multiple, Pattern, Range, Size
+from untemplate.grammar.schema_atoms import (
+    MOST_CHARACTERS,
+    Format,
+    Length,
+    Multiple,
+    Pattern,
+    Range,
+    Size,
+)
 from untemplate.grammar.schema_formula import Formula
 from untemplate.message import JSON
 
@@ -46,7 +54,7 @@ def number_atoms(schema: dict[str, JSON]) -> Iterator[Formula]:
 def string_atoms(schema: dict[str, JSON]) -> Iterator[Formula]:
     least, most = whole(schema.get("minLength", 0)), most_of(schema.get("maxLength"))
     if least or most is not None:
-        yield Length(least, most)
+        yield Length(least, None if most is None else min(most, MOST_CHARACTERS))
     if isinstance(pattern := schema.get("pattern"), str):
         yield Pattern(pattern)
     if isinstance(name := schema.get("format"), str):

@@ -11,7 +11,7 @@ that is only counted becomes a length, because lengths are counted beside the au
 from functools import lru_cache
 from typing import NamedTuple
 
-from untemplate.grammar.schema_atoms import Format, Length, Pattern
+from untemplate.grammar.schema_atoms import MOST_CHARACTERS, MOST_LEAST, Format, Length, Pattern
 from untemplate.grammar.schema_formats import CHECKED, FORMATS
 from untemplate.grammar.schema_formula import Formula, conj, disj, neg
 from untemplate.grammar.schema_regex import (
@@ -98,6 +98,9 @@ def expression_formula(tree: Regex) -> Formula:
         case (Assert("start"), Repeat(Set() as part, least, most), Assert("end")):
             # Characters are counted beside the table, not unrolled.
             one = Cat((Assert("start"), Repeat(part, 0, None), Assert("end")))
+            if least > MOST_LEAST:
+                raise Unsupported(f"more than {MOST_LEAST} characters at least")
+            most = None if most is None else min(most, MOST_CHARACTERS)
             bounds = Length(least, most) if least or most is not None else True
             return conj(Expression(one), bounds)
         case _:
