@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from untemplate.constrain.keys import KeyMachine, KeySpace
 from untemplate.constrain.naming import start_of_key
-from untemplate.constrain.shortest import Shortest
+from untemplate.constrain.shortest import Shortest, plain_rest
 from untemplate.constrain.space import allow_space
 from untemplate.constrain.state import Edges, Pop, Push, Result, Spell, State, spelt
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
@@ -296,37 +296,10 @@ class ObjectMachine:
         """Fewest bytes after the pairs seen, the closing bracket and what follows included."""
         if at in self._rests:
             return self._rests[at]
-        found = self._plain_rest(at) if self._is_plain else Shortest(self, at).search()
+        found = plain_rest(self, at) if self._is_plain else Shortest(self, at).search()
         if not self.values.is_solving:
             self._rests[at] = found
         return found
-
-    def _plain_rest(self, at: At) -> int | None:
-        """Where all keywords have to hold the missing pairs are known."""
-        missing = [n for n in self._needed if not at.seen >> n & 1]
-        if self.values.is_ordered and any(n < at.seen.bit_length() for n in missing):
-            return None
-        pairs = [self.pair(n) for n in missing]
-        short = self.least - at.total - len(pairs)
-        spare = 0
-        if short > 0:
-            taken = at.seen | sum(1 << n for n in missing)
-            names = [n for n in range(len(self.keys)) if not taken >> n & 1]
-            free = sorted(c for n in names if (c := self.pair(n)) is not None)
-            classes = [c for n, _ in self.space.classes() if (c := self.pair(n)) is not None]
-            pairs += free[:short]
-            others = short - len(free[:short])
-            pairs += [min(classes, default=None)] * others
-            spare = self.spare(at, others)
-        if self.most is not None and at.total + len(pairs) > self.most:
-            return None
-        total = 1
-        for pair in pairs:
-            if pair is None:
-                return None
-            total += pair
-        commas = len(pairs) - (0 if at.total or not pairs else 1)
-        return total + commas * len(self.values.comma) + spare
 
     @staticmethod
     def spare(at: At, others: int) -> int:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from untemplate.constrain.escapes import Escape, Hex, Pair
 from untemplate.constrain.keys import FreeKeys
 from untemplate.constrain.memory import Container, Memory, remember
-from untemplate.constrain.strings import Chars, Escape, Hex, Pair, Partial
+from untemplate.constrain.strings import Chars, Partial
 from untemplate.constrain.table import Table
 from untemplate.constrain.trie import TokenTrie
 

@@ -1,11 +1,11 @@
-r"""The shortest way to end an object whose keywords may hold or fail.
+r"""The shortest way to end an object: where all keywords have to hold, and where they may fail.
 
-What is still asked of the object is a formula. A *cube* is one way to make it true: keys that must
-come, keys that must not, keywords that must hold and keywords that must fail. Cubes are tried
-cheapest first, by branch and bound: the keys that must come give a lower bound of what a cube
-costs, and no cube is looked at that can't be cheaper than one already found. For `oneOf` that
-means: one branch true, and in each other branch one thing that is not so, which mostly costs
-nothing (a key that does not come).
+Where they may fail, what is still asked of the object is a formula. A *cube* is one way to make it
+true: keys that must come, keys that must not, keywords that must hold and keywords that must fail.
+Cubes are tried cheapest first, by branch and bound: the keys that must come give a lower bound of
+what a cube costs, and no cube is looked at that can't be cheaper than one already found. For
+`oneOf` that means: one branch true, and in each other branch one thing that is not so, which mostly
+costs nothing (a key that does not come).
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from untemplate.grammar.schema_formula import (
 if TYPE_CHECKING:
     from untemplate.constrain.objects import At, ObjectMachine
 
-__all__ = ["Shortest"]
+__all__ = ["Shortest", "plain_rest"]
 
 _MOST_CUBES = 20_000
 _MOST_RESULTS = 1_024
@@ -51,6 +51,34 @@ class _Cube:
     def decide(self, formula: Formula) -> Formula:
         """What is left of a formula, given the literals."""
         return substitute(formula, lambda leaf: self.literals.get(leaf, leaf))
+
+
+def plain_rest(machine: "ObjectMachine", at: "At") -> int | None:
+    """Fewest bytes to the end of an object whose keywords all have to hold: its pairs are known."""
+    missing = machine.all_missing(at)
+    if machine.values.is_ordered and any(n < at.seen.bit_length() for n in missing):
+        return None
+    pairs = [machine.pair(n) for n in missing]
+    short = machine.least - at.total - len(pairs)
+    spare = 0
+    if short > 0:
+        taken = at.seen | sum(1 << n for n in missing)
+        names = [n for n in range(len(machine.keys)) if not taken >> n & 1]
+        free = sorted(c for n in names if (c := machine.pair(n)) is not None)
+        classes = [c for n, _ in machine.space.classes() if (c := machine.pair(n)) is not None]
+        pairs += free[:short]
+        others = short - len(free[:short])
+        pairs += [min(classes, default=None)] * others
+        spare = machine.spare(at, others)
+    if machine.most is not None and at.total + len(pairs) > machine.most:
+        return None
+    total = 1
+    for pair in pairs:
+        if pair is None:
+            return None
+        total += pair
+    commas = len(pairs) - (0 if at.total or not pairs else 1)
+    return total + commas * len(machine.values.comma) + spare
 
 
 class Shortest:

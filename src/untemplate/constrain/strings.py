@@ -4,8 +4,8 @@ r"""Strings between quotes: characters lifted to bytes, with their escapes.
     "\u0063af"    is not allowed: printable ASCII stands for itself.
 
 A state stands between two characters (`Chars`), inside a UTF-8 character (`Partial`), or inside an
-escape (`Escape`, `Hex`, `Pair`). Where all characters that an unfinished one may still become lead
-to the same place, the states are shared, so a free string has about twenty states in all.
+escape (see `escapes`). Where all characters that an unfinished one may still become lead to the
+same place, the states are shared, so a free string has about twenty states in all.
 
 What may stand in the string is the business of a machine (see `characters`); it also says what the
 closing quote does.
@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from untemplate.constrain.characters import Arrival, Characters, StringMachine, arrive
+from untemplate.constrain.escapes import SURROGATES, Escape, clip, escaped, is_loop_behind
 from untemplate.constrain.letters import Quote
 from untemplate.constrain.state import Action, Edges, Go, Pop, Spell, State
 from untemplate.constrain.verdicts import Verdicts
@@ -25,27 +26,14 @@ from untemplate.constrain.words import LAST, Span
 
 __all__ = [
     "Chars",
-    "Escape",
-    "Hex",
     "Lane",
-    "Pair",
     "Partial",
     "Quoted",
     "QuotedString",
     "start_of",
 ]
 
-_HEX = tuple((n, bytes({f"{n:x}".encode()[0], f"{n:X}".encode()[0]})) for n in range(16))
-
-
-def _is_loop_behind(lane: "Lane", spans: tuple[Span, ...]) -> bool:
-    """Whether some character leads to a place from which any may follow."""
-    return any(lane.machine.is_loop(place) for _, _, place in spans)
-
-
 _ALL: tuple[Span, ...] = ((0, LAST, 0),)
-_SURROGATES = (0xD800, 0xDC00, 0xE000)
-"""First of the high halves, first of the low halves, end of both."""
 
 
 class Quoted(Characters, Protocol):
@@ -262,14 +250,14 @@ class Chars(State):
             out.go(0x5C, Escape(lane, spans))
         else:
             # Names in ASCII are off every way through an escape or a longer character.
-            shared, others = Lane(free, lane.quote), {p for _, _, p in _escaped(lane, spans)}
+            shared, others = Lane(free, lane.quote), {p for _, _, p in escaped(lane, spans)}
             is_other = others == {spans[-1][2]}
             out.go(0x5C, Escape(shared, _ALL) if is_other else Escape(lane, spans))
             lane, spans = shared, _ALL
         if spans[-1][1] <= 0x7F:
             return
         for leads, low, high, size in _LEAD_GROUPS if is_one else _LEADS:
-            out.go(leads, _partial(lane, _clip(spans, low, high), (low, high), size))
+            out.go(leads, _partial(lane, clip(spans, low, high), (low, high), size))
 
 
 def _others(spans: tuple[Span, ...], place: int) -> list[int] | None:
@@ -296,7 +284,7 @@ def _leads() -> tuple[tuple[bytes, int, int, int], ...]:
         low = (lead & (0x3F >> size)) << 6 * size
         high = low + (1 << 6 * size) - 1
         if lead == 0xED:
-            high = _SURROGATES[0] - 1
+            high = SURROGATES[0] - 1
         found.append(
             (bytes((lead,)), max(low, (0, 0x80, 0x800, 0x10000)[size]), min(high, LAST), size)
         )
@@ -312,10 +300,6 @@ _LEAD_GROUPS = tuple(
     )
 )  # fmt: skip
 """The same where all characters beyond ASCII lead to one place: those alike share a state."""
-
-
-def _clip(spans: tuple[Span, ...], low: int, high: int) -> tuple[Span, ...]:
-    return tuple((max(a, low), min(b, high), p) for a, b, p in spans if a <= high and b >= low)
 
 
 def _partial(
@@ -343,7 +327,7 @@ class Partial(State):
 
     @property
     def leads_to_loop(self) -> bool:
-        return _is_loop_behind(self.lane, self.spans)
+        return is_loop_behind(self.lane, self.spans)
 
     @property
     def slope(self) -> int:
@@ -364,185 +348,4 @@ class Partial(State):
         for n in range(first // step, last // step + 1):
             low = self.first + n * step
             covers = (low, low + step - 1)
-            out.go(0x80 + n, _partial(self.lane, _clip(self.spans, *covers), covers, self.size - 1))
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Escape(State):
-    """After a backslash."""
-
-    lane: Lane
-    spans: tuple[Span, ...]
-
-    @property
-    def leads_to_loop(self) -> bool:
-        return _is_loop_behind(self.lane, self.spans)
-
-    @property
-    def slope(self) -> int:
-        return self.lane.slope(self.spans[0][2])
-
-    def cost(self) -> int | None:
-        quote = self.lane.quote
-        short = tuple(s for s in self.spans if any(s[0] <= c <= s[1] for c in quote.short))
-        costs = [self.lane.cost(short, 1)] if short else []
-        coded = _coded(self.spans)
-        for _, size in quote.codes:
-            long = _hex(self.lane, coded, 0, size)
-            if long is not None and (cost := long.cost()) is not None:
-                costs.append(cost + 1)
-        return min((c for c in costs if c is not None), default=None)
-
-    def edges(self, out: Edges) -> None:
-        quote = self.lane.quote
-        for code, letter in quote.short.items():
-            for _, _, place in _clip(self.spans, code, code):
-                action = self.lane.arrival(place)
-                assert action is not None
-                out.do(letter, action)
-        coded = _coded(self.spans)
-        for letter, size in quote.codes:
-            out.go(letter, _hex(self.lane, coded, 0, size))
-
-
-def _escaped(lane: Lane, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    """Those characters that may be written by an escape."""
-    return _coded(spans) + tuple(s for c in lane.quote.short for s in _clip(spans, c, c))
-
-
-def _coded(spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    """Those characters that may be written by a code."""
-    return _clip(spans, 0, 0x1F) + _clip(spans, 0x7F, LAST)
-
-
-def _hex(lane: Lane, spans: tuple[Span, ...], first: int, size: int) -> "Hex | None":
-    r"""Inside `\uXXXX` with `size` digits to come; `first` is its value if they were all 0."""
-    high, low, end = _SURROGATES
-    last = first + (1 << 4 * size) - 1
-    plain = _clip(spans, first, min(last, high - 1)) + _clip(spans, max(first, end), last)
-    pairs: tuple[Span, ...] = ()
-    if lane.quote.has_pairs and first < low and last >= high:
-        a, b = _pairs_of(max(first, high))[0], _pairs_of(min(last, low - 1))[1]
-        pairs = _clip(spans, a, b)
-        if high <= first and last < low and pairs and (pairs[0][0], pairs[0][1]) == (a, b):
-            return Hex(lane, (), pairs, 0, size, is_any=True)
-    if not pairs and plain and (plain[0][0], plain[0][1]) == (first, last):
-        return Hex(lane, ((0, LAST, plain[0][2]),), (), 0, size, is_any=True)
-    return Hex(lane, plain, pairs, first, size) if plain or pairs else None
-
-
-def _pairs_of(unit: int) -> tuple[int, int]:
-    """The characters whose first half this is."""
-    low = 0x10000 + ((unit - _SURROGATES[0]) << 10)
-    return low, low + 0x3FF
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Hex(State):
-    r"""Inside `\uXXXX`."""
-
-    lane: Lane
-    plain: tuple[Span, ...]
-    """Characters that it may become by itself."""
-    pairs: tuple[Span, ...]
-    """Characters of which it may become the first half."""
-    first: int
-    size: int
-    is_any: bool = False
-    """All that it may become leads to one place."""
-
-    @property
-    def leads_to_loop(self) -> bool:
-        return _is_loop_behind(self.lane, self.plain + self.pairs)
-
-    @property
-    def slope(self) -> int:
-        return self.lane.slope((self.plain or self.pairs)[0][2])
-
-    def cost(self) -> int | None:
-        costs = [
-            self.lane.cost(self.plain, self.size) if self.plain else None,
-            self.lane.cost(self.pairs, self.size + 6) if self.pairs else None,
-        ]
-        return min((c for c in costs if c is not None), default=None)
-
-    def edges(self, out: Edges) -> None:
-        step = 4 * (self.size - 1)
-        first, last = 0, 15
-        if not self.pairs and not self.is_any:
-            first = max(self.plain[0][0] - self.first, 0) >> step
-            last = (self.plain[-1][1] - self.first) >> step
-        for digit, letters in _HEX[first : last + 1]:
-            value = self.first + (digit << step)
-            if self.size > 1:
-                if self.is_any:
-                    out.go(letters, replace(self, size=self.size - 1))
-                else:
-                    spans = self.plain + self.pairs
-                    out.go(letters, _hex(self.lane, spans, value, self.size - 1))
-            elif self.plain and (
-                found := self.plain if self.is_any else _clip(self.plain, value, value)
-            ):
-                action = self.lane.arrival(found[0][2])
-                assert action is not None
-                out.do(letters, action)
-            elif self.pairs:
-                out.go(letters, self._pair(value))
-
-    def _pair(self, unit: int) -> "Pair | None":
-        if self.is_any:
-            return Pair(self.lane, self.pairs, 6)
-        if not _SURROGATES[0] <= unit < _SURROGATES[1]:
-            return None
-        spans = _clip(self.pairs, *_pairs_of(unit))
-        if spans and (spans[0][0], spans[0][1]) == _pairs_of(unit):
-            return Pair(self.lane, spans, 6)
-        return Pair(self.lane, spans, 6, _pairs_of(unit)[0]) if spans else None
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class Pair(State):
-    r"""In the second half of a surrogate pair, from before its backslash on."""
-
-    lane: Lane
-    spans: tuple[Span, ...]
-    size: int
-    """Bytes to come."""
-    first: int | None = None
-    """The character if all digits to come were the smallest; None: all lead to one place."""
-
-    @property
-    def leads_to_loop(self) -> bool:
-        return _is_loop_behind(self.lane, self.spans)
-
-    @property
-    def slope(self) -> int:
-        return self.lane.slope(self.spans[0][2])
-
-    def cost(self) -> int | None:
-        return self.lane.cost(self.spans, self.size)
-
-    def edges(self, out: Edges) -> None:
-        fixed = {6: b"\\", 5: b"u", 4: b"dD"}.get(self.size)
-        if fixed is not None:
-            out.go(fixed, Pair(self.lane, self.spans, self.size - 1, self.first))
-            return
-        for digit, letters in _HEX:
-            # The third last digit is C to F and says two bits; the others say four.
-            if self.size == 3 and digit < 12:
-                continue
-            step = 1 << 4 * (self.size - 1)
-            if self.first is None:
-                self._go(out, letters, self.spans, None)
-                continue
-            first = self.first + (digit & (3 if self.size == 3 else 15)) * step
-            if spans := _clip(self.spans, first, first + step - 1):
-                self._go(out, letters, spans, first)
-
-    def _go(self, out: Edges, letters: bytes, spans: tuple[Span, ...], first: int | None) -> None:
-        if self.size > 1:
-            out.go(letters, Pair(self.lane, spans, self.size - 1, first))
-            return
-        action = self.lane.arrival(spans[0][2])
-        assert action is not None
-        out.do(letters, action)
+            out.go(0x80 + n, _partial(self.lane, clip(self.spans, *covers), covers, self.size - 1))
