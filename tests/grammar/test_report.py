@@ -175,7 +175,6 @@ CHAINS = {
     "one": lambda following: {"oneOf": [following, {"required": ["b"]}]},
     "property": lambda following: {"properties": {"a": following}, "required": ["a"]},
     "items": lambda following: {"items": following, "minItems": 1, "type": "array"},
-    "unevaluated": lambda following: {"allOf": [following], "unevaluatedProperties": False},
 }
 
 
