@@ -73,7 +73,7 @@ def judged(file, group, schema):
         answer = answer_by(schema)
     except SchemaError as error:
         answer = None
-        if "no value is as the schema says" not in str(error):
+        if "no value that can be written is as the schema says" not in str(error):
             is_remote = "nothing is fetched" in str(error)
             return ["refused" if is_remote else f"{file} {group['description']}: {error}"]
     found = []

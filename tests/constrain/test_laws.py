@@ -8,7 +8,9 @@ import jsonschema_rs
 import numpy as np
 import pytest
 
+from constrain.judging import written
 from dialects import ALL, CODER
+from families import family
 from interleaved import INTERLEAVED
 from reader.soup import literals
 from untemplate.constrain import CompiledGrammar, compile_grammar
@@ -441,3 +443,16 @@ def test_eight_threads_share_one_compilation():
         thread.join()
     assert len(texts) == 8
     assert len(set(texts)) == 1
+
+
+def test_a_token_that_ends_generations_ends_the_turn_whatever_else_may_follow():
+    dialect = family("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B")
+    stop = next(s for s in dialect.stops if any(s in e.literal for e in dialect.edges))
+    vocabulary = byte_vocabulary([stop], eos=stop)
+    tools, choice = (Tool("ping"),), ToolChoice("required")
+    _, text = written(dialect, tools[0], {})
+    constraint = compile_grammar(build_grammar(dialect, tools, choice), vocabulary).constraint()
+    assert constraint.feed(text.encode())
+    assert constraint.min_tokens() == 1
+    assert constraint.advance(vocabulary.special[stop])
+    assert constraint.is_finished

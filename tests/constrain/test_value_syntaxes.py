@@ -307,3 +307,30 @@ def test_text_that_reads_as_the_next_argument_is_not_written(name, opening):
 @pytest.mark.laws
 def test_all_values_in_all_syntaxes():
     assert [f"{name}: {fault}" for name in syntaxes() for fault in faults(name, CASES)] == []
+
+
+PATTERNED = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}},
+    "patternProperties": {"^x": {"type": "integer"}, "z$": {"type": "integer", "minimum": 5}},
+    "additionalProperties": False,
+    "propertyNames": {"maxLength": 4},
+    "minProperties": 1,
+}
+
+
+@pytest.mark.parametrize("name", ["coder", "GLM-4.6", "google-gemma-4-31B-it"])
+def test_keys_by_patterns_are_told_apart_where_they_are_written_pair_by_pair(name):
+    dialect, tool = family(name), Tool("f", "", PATTERNED)
+    prompt, _ = written(dialect, tool, {})
+    grammar = build_grammar(dialect, (tool,), ToolChoice("required"), prompt=prompt)
+    assert {k.status for k in grammar.report().keywords} == {"exact"}
+    compiled = compile_grammar(grammar, VOCABULARY)
+    validator = jsonschema_rs.validator_for(PATTERNED)
+    for arguments in (
+        {"a": 1}, {"x": 1}, {"xz": 7, "a": 2}, {"yz": 6, "x1": 3},
+        {}, {"b": 1}, {"xz": 4}, {"z": 2}, {"x2345": 1}, {"x": 1, "yyyyz": 9},
+    ):  # fmt: skip
+        _, text = written(dialect, tool, arguments)
+        is_written = compiled.constraint().feed(text.encode())
+        assert is_written is validator.is_valid(arguments), arguments

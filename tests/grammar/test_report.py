@@ -266,7 +266,7 @@ def test_what_no_call_satisfies_is_named():
         ((), None, False, "response_schema"),
     ):
         grammar = build_grammar(ANSWERS, tools, choice, response_schema=answer)
-        with pytest.raises(SchemaError, match=f"^{place}: no value is as the schema says"):
+        with pytest.raises(SchemaError, match=f"^{place}: no value that can be written"):
             compile_grammar(grammar, vocabulary)
     both = build_grammar(HERMES, (never, Tool("g")), ToolChoice("required"))
     constraint = compile_grammar(both, vocabulary).constraint()

@@ -70,7 +70,9 @@ class CompiledGrammar:
             self._machine = TurnMachine(grammar, vocabulary, Sources(grammar))
             number = self._table.state_id(Envelope(self._machine, self._machine.begin()))
         if not number:
-            raise SchemaError("no value is as the schema says", place=grammar.origin)
+            raise SchemaError(
+                "no value that can be written is as the schema says", place=grammar.origin
+            )
         self._start = Configuration(number, 0)
         self._places = Places(limits.places)
         self._known_repeats: Repeats | None = None

@@ -116,6 +116,8 @@ class Envelope(State):
         return ends | {
             token_id: self._enter_positions(tuple(dict.fromkeys(positions)))
             for token_id, positions in behind.items()
+            # Whoever generates stops at such a token, whatever else might follow it.
+            if token_id not in ends or token_id not in self.machine.ends
         }
 
     def edges(self, out: Edges) -> None:

@@ -21,7 +21,7 @@ from untemplate.constrain.patterns import automaton_of
 from untemplate.constrain.state import Action, Pop, Spell, Text
 from untemplate.constrain.verdicts import Exit
 from untemplate.constrain.words import LAST, Product, Span, Words
-from untemplate.grammar.schema_formula import Formula, evaluate, leaves
+from untemplate.grammar.schema_formula import Formula, conj, evaluate, leaves, neg
 
 __all__ = ["FreeKeys", "KeyMachine", "KeySpace", "free_keys"]
 
@@ -138,6 +138,11 @@ class KeySpace:
     def of_class(self, number: int) -> dict[Hashable, bool]:
         """Which tests the keys of a class pass."""
         return dict(zip(self._tests, self._classes[-1 - number], strict=True))
+
+    def formula_of(self, number: int) -> Formula:
+        """What the keys of a class have in common."""
+        passed = self.of_class(number)
+        return conj(*(f if passed[asks] else neg(f) for asks, f in self._tests.items()))
 
     def key_at(self, state: int) -> int:
         """The number of the name, or of the class, of a key that ends here."""

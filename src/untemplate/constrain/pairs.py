@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PairsPlan"]
 
-_OTHER = -1
 _MOST_STEPS = 5_000
 _KEY = Pattern(f"^{nodes.KEY_CHARACTER}+$")
 """Keys that no schema names, as far as they can be told from what follows them."""
@@ -79,17 +78,18 @@ class PairsPlan:
         if at.total and is_complete:
             yield (nodes.Literal(pairs.tail.encode()),)
         lead = (pairs.separator if at.total else "") + pairs.open
-        for number in (*range(len(machine.keys)), _OTHER):
-            seen = machine.saw(number, at) if self._is_alike(number) else None
+        for number in (*range(len(machine.keys)), *self._others):
+            seen = machine.saw(number, at)
             if seen is None or machine.rest(seen) is None:
                 continue
             if ways := self.written(number, at):
                 key = self._key(number)
                 yield (nodes.Literal(lead.encode()), key, ways, self.node(seen))
 
-    def _is_alike(self, number: int) -> bool:
-        """Whether a key is a name, or all other keys are alike."""
-        return number >= 0 or self._machine.space.is_plain
+    @cached_property
+    def _others(self) -> tuple[int, ...]:
+        """The classes of keys that are no names."""
+        return tuple(number for number, _ in self._machine.space.classes())
 
     def _key(self, number: int) -> Step:
         from untemplate.constrain.notation import raw_machine  # noqa: PLC0415  they need each other
@@ -97,7 +97,8 @@ class PairsPlan:
         if number >= 0:
             return nodes.Literal(self._machine.keys[number].encode())
         names = Strings(self._machine.keys) if self._machine.keys else False
-        formula = conj(pattern_formula(_KEY), neg(names))
+        own = self._machine.space.formula_of(number)
+        formula = conj(pattern_formula(_KEY), neg(names), own)
         return Raw(raw_machine(formula), Avoid(()))
 
     def _openings(self, number: int, at: At) -> tuple[str, ...]:
@@ -143,8 +144,9 @@ class PairsPlan:
             taken = at.seen | sum(1 << n for n in missing)
             names = [n for n in range(len(machine.keys)) if not taken >> n & 1]
             others = sorted(self._pair(n, at, of) for n in names)
-            if len(others) < need and self._is_alike(_OTHER) and machine.key(_OTHER) is not None:
-                others += [self._pair(_OTHER, at, of)] * need
+            classes = [self._pair(n, at, of) for n in self._others if machine.key(n) is not None]
+            if len(others) < need and classes:
+                others += [min(classes)] * (need - len(others))
             if len(others) < need:
                 return INFINITE
             costs += others[:need]
@@ -180,7 +182,7 @@ class PairsPlan:
             # What has to come in any case comes first, where the order does not matter.
             missing = [] if machine.values.is_ordered else machine.all_missing(at)[:1]
             for number in missing or self._deciding:
-                seen = machine.saw(number, at) if self._is_alike(number) else None
+                seen = machine.saw(number, at)
                 if seen is not None and seen not in done:
                     more = self._pair(number, at, of) + (separator if at.total else 0)
                     heapq.heappush(heap, (cost + more, seen))
@@ -191,7 +193,7 @@ class PairsPlan:
         """The keys by which it may be decided whether the object can end."""
         leaves = self._machine.verdicts.leaves()
         if any(isinstance(leaf, Size) for leaf in leaves):
-            return (*range(len(self._machine.keys)), _OTHER)
+            return (*range(len(self._machine.keys)), *self._others)
         return tuple(self._machine.number_of(a.key) for a in leaves if isinstance(a, HasKey))
 
     def _pair(self, number: int, at: At, of: Callable[[Step], int]) -> int:

@@ -91,7 +91,7 @@ class TurnMachine:
         )
         """Bytes of each marker of the grammar that is one token, and its id."""
         self._sources = sources
-        self._ends = tuple(sorted(vocabulary.ends))
+        self.ends = tuple(sorted(vocabulary.ends))
         self._rests: dict[object, Rest] = {}
         self._texts: list[tuple[nodes.Text, Avoid]] = []
         self._numbers: dict[int, int] = {}
@@ -271,7 +271,7 @@ class TurnMachine:
 
     def _end(self, stops: tuple[bytes, ...]) -> Iterator[Position]:
         ids = tuple(
-            dict.fromkeys((*(self.markers[s] for s in stops if s in self.markers), *self._ends))
+            dict.fromkeys((*(self.markers[s] for s in stops if s in self.markers), *self.ends))
         )
         if ids:
             yield AtEnd(ids)

@@ -321,8 +321,6 @@ class _Walk:
                 yield from (branches[n] for n in live if not self._is_known.whole(kind[n]))
 
     def _dropped_in_pairs(self, place: Place, keyword: str) -> str:
-        if keyword in ("patternProperties", "propertyNames"):
-            return _NOT_IN_PAIRS
         typed = self._schemas.typed(place)
         if keyword in _IN_PAIRS and not all(map(_is_in_pairs, _top(typed.object))):
             return _NOT_IN_PAIRS
