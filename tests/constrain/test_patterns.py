@@ -18,9 +18,15 @@ import pytest
 from constrain.judging import VOCABULARY, answer_by, call_by, takes
 from constrain.test_laws import choose_any, run
 from corpus import corpus_dir
+from untemplate.constrain.patterns import automaton_of
+from untemplate.constrain.verdicts import Exit
+from untemplate.constrain.words import Product, Words
 from untemplate.dialect import Pairs, Raw, Written
 from untemplate.errors import UntemplateError
 from untemplate.grammar.report import report_on
+from untemplate.grammar.schema_atoms import Format, Pattern
+from untemplate.grammar.schema_formula import evaluate, leaves
+from untemplate.grammar.schema_patterns import pattern_formula
 
 HARD = [
     "", "^$", "a", "^a", "a$", "^(?:a|b)*$", "^[^a]*$", "^(ab|ba){2,3}$", "^a{3,}b?$", "^.{2,4}$",
@@ -126,3 +132,27 @@ def test_a_thousand_strings_for_each_pattern(source):
         except (AssertionError, UntemplateError) as error:
             wrong[pattern] = str(error)[:200]
     assert not wrong
+
+
+def test_where_nothing_can_match_any_more_no_character_leads():
+    formula = pattern_formula(Pattern("^a(?:b[cd]|c{3}x)$"))
+    automaton = automaton_of(formula)
+    ((low, high, after),) = automaton.spans(0)
+    assert (low, high) == (ord("a"), ord("a"))
+    assert [(low, high) for low, high, _ in automaton.spans(after)] == [(98, 98), (99, 99)]
+
+
+def test_a_long_bound_beside_an_expression_is_not_searched_where_the_expression_has_failed():
+    product = Product({a: automaton_of(a) for a in leaves(pattern_formula(Format("hostname")))})
+    formula = pattern_formula(Format("hostname"))
+    looked_at = []
+
+    def end(state):
+        looked_at.append(state)
+        return Exit(None, 0) if evaluate(formula, product.truth(state).__getitem__) else None
+
+    words = Words(product, lambda low, high: 1, end, must=formula)
+    state = product.after("a-b.c-")
+    assert [words.cost(0), words.cost(state), words.cost(product.after("a!"))] == [1, 1, None]
+    assert words.spans(state)
+    assert len(looked_at) < 200

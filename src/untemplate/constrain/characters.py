@@ -167,6 +167,7 @@ def _words_of(verdicts: Verdicts, cost: Callable[[int, int], int]) -> Words:
         cost,
         lambda state: verdicts.exit(product.truth(state).__getitem__),
         verdicts.least() or 0,
+        verdicts.must,
     )
 
 

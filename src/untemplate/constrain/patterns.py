@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from untemplate.constrain.words import LAST, Automaton, Counter, Members, Span
+from untemplate.constrain.words import DEAD, LAST, Automaton, Counter, Members, Span
 from untemplate.grammar.schema_atoms import Length, Strings
 from untemplate.grammar.schema_patterns import Expression
 from untemplate.grammar.schema_regex import (
@@ -203,7 +203,7 @@ class PatternAutomaton:
             cuts = {0, LAST + 1, *(c for s in steps for c in s.borders)}
         if is_word is not None:
             cuts |= {c for a, b in _WORD for c in (a, b + 1)}
-        return tuple(self._joined(sorted(cuts), places, is_word))
+        return tuple(s for s in self._joined(sorted(cuts), places, is_word) if s[2] != DEAD)
 
     def _joined(
         self, cuts: list[int], places: frozenset[int], is_word: bool | None
@@ -239,8 +239,10 @@ class PatternAutomaton:
             closed = self._closure(state.places, _Border(False, False, False))
             if self._has_match(closed):
                 return 1
-            ends = self._closure(state.places, _Border(False, True, False))
-            state = _State(closed, ends=self._has_match(ends))
+            ends = self._has_match(self._closure(state.places, _Border(False, True, False)))
+            if not closed and not ends:
+                return DEAD
+            state = _State(closed, ends=ends)
         found = self._numbers.setdefault(state, len(self._states))
         if found == len(self._states):
             self._states.append(state)

@@ -20,6 +20,7 @@ from typing import Protocol
 from untemplate.constrain.verdicts import Exit
 from untemplate.errors import LimitError
 from untemplate.grammar.schema_atoms import Length
+from untemplate.grammar.schema_formula import Formula, substitute
 
 __all__ = ["DEAD", "LAST", "Automaton", "Counter", "Members", "Product", "Span", "Words"]
 
@@ -29,6 +30,8 @@ _MOST_STEADY = 16
 _SEARCHED = 2_000
 """After so many steps of single searches all states are looked at together, if they are few."""
 _MOST_TOGETHER = 20_000
+_MOST_STEPS = 200_000
+"""Steps of all single searches."""
 DEAD = -1
 Span = tuple[int, int, int]
 """First and last code point, and the state that they lead to."""
@@ -103,6 +106,7 @@ class Product:
         self._states = [(0,) * len(automata)]
         self._numbers = {self._states[0]: 0}
         self._spans: dict[int, tuple[Span, ...]] = {}
+        self._lost: dict[tuple[bool, ...], bool] = {}
 
     def parts(self, state: int) -> tuple[int, ...]:
         """The state of each automaton."""
@@ -114,6 +118,18 @@ class Product:
             atom: s != DEAD and a.holds(s)
             for atom, a, s in zip(self._atoms, self._automata, self._states[state], strict=True)
         }
+
+    def is_lost(self, state: int, must: Formula) -> bool:
+        """Whether a formula over the atoms fails, as those that are dead stay so."""
+        flags = tuple(s == DEAD for s in self._states[state])
+        if not any(flags):
+            return False
+        found = self._lost.get(flags)
+        if found is None:
+            dead = {atom for atom, is_dead in zip(self._atoms, flags, strict=True) if is_dead}
+            left = substitute(must, lambda leaf: leaf not in dead and leaf)
+            found = self._lost[flags] = left is False
+        return found
 
     def spans(self, state: int) -> tuple[Span, ...]:
         """Where characters lead; together all of them."""
@@ -183,7 +199,7 @@ class Words:
         cost: Callable[[int, int], int],
         end: Callable[[int], Exit | None],
         least: int = 0,
-        most_steps: int = 200_000,
+        must: Formula = True,
     ) -> None:
         """Sets up the search for ends.
 
@@ -192,16 +208,17 @@ class Words:
             cost: bytes of the cheapest character of a range.
             end: whether the string may end in a state of the product, and what follows.
             least: a lower bound of what follows.
-            most_steps: bound of the search.
+            must: what has to hold of the atoms in any case.
         """
         self._product = product
         self._cost_of_span = cost
         self._end = end
         self._least = least
+        self._must = must
         self._living: dict[int, tuple[Span, ...]] = {}
         self._exits: dict[int, Exit | None] = {}
         self._costs: dict[int, int | None] = {}
-        self._steps = most_steps
+        self._steps = _MOST_STEPS
         self._searched = 0
 
     @property
@@ -243,6 +260,8 @@ class Words:
 
     def cost(self, state: int) -> int | None:
         """Fewest bytes until the string may end, and of what follows; None: it can't end."""
+        if state not in self._costs and self._product.is_lost(state, self._must):
+            self._costs[state] = None
         if state not in self._costs and self._searched > _SEARCHED:
             self._searched = -self._steps
             self._search_together()
@@ -263,6 +282,8 @@ class Words:
             if (found := self.exit(state)) is not None:
                 heap.append((found.cost, state))
             for low, high, target in self._product.spans(state):
+                if self._product.is_lost(target, self._must):
+                    continue
                 if target not in sources:
                     if len(sources) == _MOST_TOGETHER:
                         return
@@ -304,7 +325,8 @@ class Words:
                 continue
             for low, high, target in self._product.spans(state):
                 weight = far + self._cost_of_span(low, high)
-                if weight < best.get(target, weight + 1):
+                is_better = weight < best.get(target, weight + 1)
+                if is_better and not self._product.is_lost(target, self._must):
                     best[target] = weight
                     came[target] = state
                     heapq.heappush(heap, (weight, target))
