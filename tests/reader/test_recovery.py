@@ -193,6 +193,63 @@ def test_the_bracket_of_a_list_is_missing():
     assert (one(message), codes) == ({"a": "x"}, {"missing_close", "missing_marker"})
 
 
+@pytest.mark.parametrize("between", ["", " ", "\n"])
+def test_the_comma_between_calls_is_missing(between):
+    calls = f"f(a='x'){between}ping()"
+    message, codes = read(LFM, f"<|tool_call_start|>[{calls}]<|tool_call_end|>")
+    assert [(c.name, c.arguments) for c in message.tool_calls] == [
+        ("f", '{"a": "x"}'),
+        ("ping", "{}"),
+    ]
+    assert (message.content, codes) == ("", {"bare_call"})
+    text = "f(a='print('x') and ping to (all)')"  # no tool's name in front of the bracket
+    message, _ = read(LFM, f"<|tool_call_start|>[{text}]<|tool_call_end|>")
+    assert one(message) == {"a": "print('x') and ping to (all)"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (NEMO, CALL[NEMO].replace("}]", "},]") % ("f", '{"a": "x"}')),
+        (LFM, "<|tool_call_start|>[f(a='x'), ]<|tool_call_end|>"),
+        (APERTUS, '<|tools_prefix|>[{"f": {"a": "x"}}, ]<|tools_suffix|>'),
+    ],
+)
+def test_a_comma_behind_the_last_call(name, text):
+    message, codes = read(name, text)
+    assert (one(message), message.content, codes) == ({"a": "x"}, "", {"trailing_comma"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (NEMO, '[TOOL_CALLS]{"name": "f", "arguments": {"a": "x"}}'),
+        (APERTUS, '<|tools_prefix|>{"f": {"a": "x"}}<|tools_suffix|>'),
+    ],
+)
+def test_one_call_without_the_list_around_it(name, text):
+    message, codes = read(name, text)
+    assert (one(message), message.content, codes) == ({"a": "x"}, "", {"missing_marker"})
+
+
+def test_arguments_as_an_object_where_the_family_writes_pairs():
+    for name, text in (
+        (GLM, '<tool_call>f\n{"a": "x"}\n</tool_call>'),
+        (CODER, '<tool_call>\n<function=f>\n{"a": "x"}\n</function>\n</tool_call>'),
+    ):
+        message, codes = read(name, text)
+        assert (one(message), codes) == ({"a": "x"}, {"unknown_form"})
+
+
+@pytest.mark.parametrize("key", ["tool_name", "tool", "function", "function_name"])
+def test_the_name_under_another_key(key):
+    message, codes = read(QWEN, CALL[QWEN].replace('"name"', f'"{key}"') % ("f", '{"a": "x"}'))
+    assert (one(message), message.tool_calls[0].name) == ({"a": "x"}, "f")
+    assert codes == {"renamed_key"}
+    text = json.dumps({key: "Bob", "input": {"a": "x"}})
+    assert read(QWEN, text)[0].content == text
+
+
 def test_arguments_without_names_are_a_damaged_call():
     message, codes = read(LFM, "<|tool_call_start|>[f('x'), ping()]<|tool_call_end|>")
     assert (message.tool_calls[0].name, message.tool_calls[0].state) == ("f", "malformed")

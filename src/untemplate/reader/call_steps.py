@@ -14,7 +14,15 @@ from untemplate.grammar.marks import is_distinctive, marks
 from untemplate.reader.group_plan import GroupPlan
 from untemplate.reader.ways import ARGUMENTS, Arguments, CallPlan, Step, Word
 
-__all__ = ["closing_marks", "commit_step", "encoded", "header", "later_marks", "size_of_word"]
+__all__ = [
+    "behind_name",
+    "closing_marks",
+    "commit_step",
+    "encoded",
+    "header",
+    "later_marks",
+    "size_of_word",
+]
 
 
 def header(pattern: Pattern, group: GroupPlan | None, closers: tuple[bytes, ...]) -> Iterator[Step]:
@@ -31,7 +39,7 @@ def header(pattern: Pattern, group: GroupPlan | None, closers: tuple[bytes, ...]
         text = "" if isinstance(following, Hole) else following
         ends = encoded(marks(text)[:1])
         if not ends:
-            opened = (group.head, group.open) if group else (b"{",)
+            opened = (group.head, group.open, b"{") if group else (b"{",)
             ends = tuple(dict.fromkeys(e for e in (*opened, *closers[:1]) if e))
             ends += (b"\n",) if "\n" in text else ()
         yield Word(part, ends)
@@ -56,6 +64,12 @@ def commit_step(steps: tuple[Step, ...]) -> int:
             following = steps[number + 1 : number + 2]
             return number + 1 + any(isinstance(s, bytes) for s in following)
     return len(steps)
+
+
+def behind_name(pattern: Pattern) -> Iterator[bytes]:
+    """The mark behind the name of a call that has none before it."""
+    if pattern[0] is Hole.NAME and not isinstance(pattern[1], Hole):
+        yield from encoded(marks(pattern[1])[:1])
 
 
 def later_marks(plan: CallPlan, step: int) -> Iterator[tuple[int, bytes]]:

@@ -33,7 +33,8 @@ _BEFORE, _FIRST_KEY, _KEY, _COLON, _VALUE, _ARGUMENTS, _AFTER, _DONE = range(8)
 
 _SYNONYMS = ("arguments", "parameters", "args", "input")
 _WRAPPER = "function"
-_OTHER_KEYS = frozenset({"type", "id", "tool_call_id", "index", "name", _WRAPPER, *_SYNONYMS})
+_NAMES = ("name", "tool_name", "function_name", "tool", _WRAPPER)
+_OTHER_KEYS = frozenset({"type", "id", "tool_call_id", "index", *_NAMES, *_SYNONYMS})
 """Keys that may stand in a call of any family."""
 _COMMON = Envelope(
     before="", after="", arguments=("arguments",), name=("name",), id=("id",), fixed=()
@@ -190,6 +191,10 @@ class EnvelopeFrame:
                 sink.note("renamed_key", message, at, at)
             return self._begin_arguments(character, at, sink)
         ways = (envelope.arguments, envelope.name, envelope.id)
+        if self._is_renamed_name(character):
+            sink.note("renamed_key", f"the name stands under {self._path[-1]!r}", at, at)
+            self._begin_sub("name")
+            return at
         leads = not path or any(w and len(w) > len(path) and w[: len(path)] == path for w in ways)
         if leads and character == "{":
             self._state = _FIRST_KEY
@@ -261,10 +266,15 @@ class EnvelopeFrame:
 
     def _turns_common(self, key: str) -> bool:
         """Whether the key shows that the object is what most families write, not this one's."""
-        own, is_free = self._envelope.name, self.name is None and not self._is_strict
-        if self._path or own[:1] == ("name",) or not is_free or key in self._tools:
-            return False
-        return key == "name" or (not own and key in ("arguments", "parameters"))
+        names_itself = not self._envelope.name and self.name is None and not self._is_strict
+        common = ("name", "arguments", "parameters")
+        return names_itself and not self._path and key in common and key not in self._tools
+
+    def _is_renamed_name(self, character: str) -> bool:
+        """Whether a string is the name of the call, under a key that is not the family's."""
+        own, path = self._envelope.name, self._path
+        is_free = self.name is None and not self._is_strict and len(own) == len(path) == 1
+        return is_free and path != own and path[0] in _NAMES and character == '"'
 
     def _end_sub(self, written: str, kind: str, at: int, sink: CallSink) -> None:
         value = json.loads(written)

@@ -256,7 +256,9 @@ class Machine:
             message = "what begins a text, or ends the calls, has no place here"
             tape.note("stray_marker", message, match.start - tape.base, end)
         self._leave(data, way, match.start - tape.base, is_end=is_end)
-        if found.skipped or not way.is_own:
+        if is_end and way.elements[0] == b",":
+            tape.note("trailing_comma", "a comma before an end was left out", end, end)
+        elif found.skipped or not way.is_own:
             tape.note("missing_marker", "markers are missing", end, end)
         if found.is_spelt:
             tape.note("spelt_marker", SPELT_MARKER, end, end)

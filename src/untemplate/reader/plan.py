@@ -13,12 +13,20 @@ from typing import Literal
 from untemplate.dialect import CallBlock, Dialect, Hole, Pairs, Whole
 from untemplate.grammar import Grammar, nodes
 from untemplate.grammar.marks import is_distinctive, marks
-from untemplate.reader.call_steps import closing_marks, commit_step, encoded, header
+from untemplate.reader.call_steps import behind_name, closing_marks, commit_step, encoded, header
 from untemplate.reader.events import TextKind
+from untemplate.reader.follow import KEY
 from untemplate.reader.group_plan import Ends, group_plan
 from untemplate.reader.marks import MarkSet
 from untemplate.reader.pieces import PiecePlan, piece_plan
-from untemplate.reader.slips import bare_plan, entries, foreign, slips, without_special
+from untemplate.reader.slips import (
+    bare_plan,
+    entries,
+    foreign,
+    slips,
+    without_comma,
+    without_special,
+)
 from untemplate.reader.strays import strays_of
 from untemplate.reader.text_headers import text_headers
 from untemplate.reader.ways import (
@@ -257,6 +265,9 @@ class _Planner:
                 ways.append(replace(way, elements=left, is_own=False))
             if left == (b"]",):  # a list in a fence
                 ways.append(replace(way, elements=(*left, FENCE), is_own=False))
+            if _mark(way, 0).startswith(b"]"):
+                ways.append(replace(way, elements=(b",", *way.elements)))
+        ways += [w for way in ways for w in without_comma(way)]
         text = [w.target for w in ways if not w.elements and not w.call and w.target != END_RULE]
         ways = [w for w in ways if w.elements or w.call]
         ways += self._again(ways)
@@ -412,6 +423,7 @@ class _Planner:
                 ends.append((mark, *rest))
             else:
                 ends += [(mark, m) for m in behind]
+                ends += [(mark, KEY, m) for m in behind_name(block.pattern)]
         certain = (m for m in behind if is_distinctive(m.decode()) and not opened.startswith(m))
         ends += [(m,) for m in (certain if closing else behind)]
         ends += [(_mark(w, 0),) for w in self._stops]

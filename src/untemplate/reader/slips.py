@@ -19,7 +19,7 @@ from untemplate.grammar.envelope import Envelope
 from untemplate.grammar.marks import is_distinctive
 from untemplate.reader.ways import ARGUMENTS, END_RULE, FENCE, CallPlan, Element, Way, Word
 
-__all__ = ["bare_plan", "entries", "foreign", "slips", "without_special"]
+__all__ = ["bare_plan", "entries", "foreign", "slips", "without_comma", "without_special"]
 
 Elements = tuple[Element, ...]
 
@@ -69,6 +69,13 @@ def slips(way: Way) -> Iterator[Way]:
             yield replace(way, elements=shorter, step=step, is_own=False)
 
 
+def without_comma(way: Way) -> Iterator[Way]:
+    """The same call where the comma between two is missing: its name shows it."""
+    comma, following = way.elements[:1], way.elements[1:2]
+    if way.call is not None and comma == (b",",) and any(map(_is_name, following)):
+        yield replace(way, elements=way.elements[1:], is_bare=True, is_own=False)
+
+
 def foreign(way: Way) -> Iterator[Way]:
     """JSON behind the family's first marks: in place of its own form, as a list, in a fence."""
     call = way.call
@@ -90,8 +97,9 @@ def _without_a_mark(elements: Elements) -> Iterator[Elements]:
     for number in range(1, _first_word(elements)):
         left = (*elements[:number], *elements[number + 1 :])
         following = left[number : number + 1]
-        shows = following and (isinstance(following[0], Word) or _leads(following[0]))
-        if shows and (_is_certain(elements[number]) or elements[number] == b"["):
+        is_list = elements[number] == b"["  # without it one call stands alone
+        shows = not following or isinstance(following[0], Word) or _leads(following[0])
+        if shows and (is_list or (following and _is_certain(elements[number]))):
             yield left
 
 
