@@ -158,6 +158,12 @@ class Grammar:
 
         return export.to_ebnf(self)
 
+    def regex(self) -> "Export":
+        """The grammar as a regular expression, where its language is regular."""
+        from untemplate.grammar import export  # noqa: PLC0415  most turns export nothing
+
+        return export.to_regex(self)
+
     def structural_tag(self) -> "Export":
         """The grammar as a structural tag, for vLLM, SGLang and TensorRT-LLM."""
         from untemplate.grammar import export  # noqa: PLC0415  most turns export nothing

@@ -19,10 +19,11 @@ from untemplate.grammar.build import Grammar
 from untemplate.grammar.export.lark import print_lark
 from untemplate.grammar.export.notation import print_rules
 from untemplate.grammar.export.notes import Note, Notes
+from untemplate.grammar.export.regex import print_regex
 from untemplate.grammar.export.turn import turn_rules
 from untemplate.grammar.schema_check import in_depth
 
-__all__ = ["Export", "Note", "to_ebnf", "to_gbnf", "to_lark", "to_structural_tag"]
+__all__ = ["Export", "Note", "to_ebnf", "to_gbnf", "to_lark", "to_regex", "to_structural_tag"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,19 @@ def to_gbnf(grammar: Grammar) -> Export:
 def to_ebnf(grammar: Grammar) -> Export:
     """The grammar for xgrammar; its stop tokens end the text."""
     return to_gbnf(grammar)
+
+
+def to_regex(grammar: Grammar) -> Export:
+    """The grammar as one regular expression, about the whole output, where it is regular.
+
+    Raises:
+        SchemaError: it is not: some value may hold others like itself.
+        LimitError: the expression would be too long.
+    """
+    notes = Notes()
+    with in_depth(grammar.origin):
+        text = print_regex(turn_rules(grammar, notes), grammar.origin)
+    return Export(text, notes.all())
 
 
 def to_structural_tag(grammar: Grammar) -> Export:
