@@ -69,7 +69,8 @@ def test_law_11_what_a_mask_allows_matches_and_mutations_are_judged_alike(name, 
             assert bool(expression.fullmatch(changed)) is takes(compiled, changed), changed
 
 
-@settings(max_examples=5, deadline=None)
+@pytest.mark.laws
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_law_11_what_matches_is_allowed(data):
     grammar = build_grammar(HERMES, TOOLS, ToolChoice("required", parallel=False), options=DECLARED)
