@@ -304,6 +304,18 @@ def test_text_that_reads_as_the_next_argument_is_not_written(name, opening):
     assert judge.accepts(text) is bool(lead)
 
 
+@pytest.mark.parametrize("name", SOME)
+def test_a_word_or_number_is_written_beside_texts_that_begin_alike(name):
+    for schema, values in (
+        ({"enum": ["normal", None]}, ("normal", None, "null", "n")),
+        ({"anyOf": [{"enum": ["text/css"]}, {"type": "boolean"}]}, ("text/css", True, False, "t")),
+        ({"enum": ["12a", 12, 123, -1.5]}, ("12a", 12, 123, -1.5, 1, "12")),
+        ({"enum": ["fast", "true or false", False]}, ("fast", "true or false", False, True)),
+    ):
+        judge = Judge(name, an_object(v=schema))
+        assert [judge.judge({"v": value}) for value in values] == [""] * len(values)
+
+
 @pytest.mark.laws
 def test_all_values_in_all_syntaxes():
     assert [f"{name}: {fault}" for name in syntaxes() for fault in faults(name, CASES)] == []

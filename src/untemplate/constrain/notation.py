@@ -38,7 +38,7 @@ from untemplate.grammar import GrammarOptions, nodes
 from untemplate.grammar.answer import ANSWER
 from untemplate.grammar.envelope import CallShape
 from untemplate.grammar.schema import Schemas
-from untemplate.grammar.schema_atoms import Strings, Typed
+from untemplate.grammar.schema_atoms import Numbers, Strings, Typed
 from untemplate.grammar.schema_formula import Formula, substitute
 from untemplate.grammar.schema_relax import relax
 
@@ -117,10 +117,25 @@ class NotationWriter:
                 continue
             only = Typed(*(p if n in parts else False for n, p in enumerate(typed.parts)))
             yield tuple(self._form(written, key or "", only, place))
+            if not isinstance(typed.string, bool):
+                # Beside some texts: what begins like one of them is not left to the text alone.
+                for word in self._words(written.encoding, only):
+                    yield tuple(self._form(written, key or "", only, place, word))
             if written.guarded is not None and typed.string is not True:
                 yield tuple(self._form(written.guarded, key or "", only, place))
 
-    def _form(self, written: Written, key: str, typed: Typed, place: Place) -> Iterator[Step]:
+    def _words(self, encoding: Encoding, typed: Typed) -> Iterator[bytes]:
+        """The scalars of a few that a value may be, as they are written."""
+        if isinstance(encoding, JsonText | Python):
+            allowed = zip(self.values(encoding).letters.words, typed.parts, strict=False)
+            yield from (word for word, part in allowed if part is True)
+            if isinstance(typed.number, Numbers):
+                yield from (f"{n:f}".encode() for n in typed.number.members)
+
+    def _form(
+        self, written: Written, key: str, typed: Typed, place: Place, word: bytes | None = None
+    ) -> Iterator[Step]:
+        """The steps of one way; `word`: the text of the value, where it is known."""
         before = written.before.replace(KEY_IN_LITERAL, key)
         after = written.after.replace(KEY_IN_LITERAL, key)
         lead = after[: len(after) - len(after.lstrip())]
@@ -130,7 +145,10 @@ class NotationWriter:
             # The text itself may hold the space of the literals, or not.
             before, after = before.rstrip(), after.lstrip() or after
         yield nodes.Literal(before.encode())
-        yield from self._value(typed, written.encoding, place)
+        if word is None:
+            yield from self._value(typed, written.encoding, place)
+        else:
+            yield nodes.Literal(word)
         yield nodes.Literal(after.encode())
 
     def _value(self, typed: Typed, encoding: Encoding, place: Place) -> tuple[Step, ...]:
