@@ -132,9 +132,10 @@ class CompiledGrammar:
         at = place.configuration
         if at is None:
             assert place.inside is not None
-            (number, ctx, _), data = place.inside
-            with GROWTH:
-                at = place.configuration = Configuration(*self._table.read(number, ctx, data))
+            begin, data = place.inside
+            with self._growing(begin):
+                found = self._table.read(begin.number, begin.ctx, data)
+                at = place.configuration = Configuration(*found)
         return at
 
     def place_of(self, at: Configuration | None) -> str:

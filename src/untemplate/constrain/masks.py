@@ -218,13 +218,13 @@ class Masks:
         mask = self._mask(number, ctx)
         if mask.far is None:
             mask.far = self._farthest(number, mask)
+            mask.found = None
         return mask.far + self._behind(number, ctx, mask.depth) + _CUT
 
     def _farthest(self, number: int, mask: Mask) -> int:
         """Most bytes from where a token of a mask leads to the end, less what `_behind` says."""
         table, found = self._table, mask.found
         assert found is not None
-        mask.found = None
         targets = found.targets()
         targets.update(
             table.step_symbol(number, mask.ctx, t) for t in table.symbols(number, mask.ctx)
