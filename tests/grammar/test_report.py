@@ -248,6 +248,23 @@ def test_long_arrays_are_measured_without_a_look_at_each_item():
     assert steps(lambda: measure(10_000)) < 1.2 * steps(lambda: measure(200))
 
 
+@pytest.mark.laws
+def test_a_search_without_an_end_is_given_up_and_names_the_tool():
+    links = {
+        f"d{n}": {"oneOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"required": [f"k{n}"]}]}
+        for n in range(80)
+    }
+    links["d80"] = {"type": "object"}
+    schema = {"properties": {"a": {"$ref": "#/$defs/d0"}}, "required": ["a"], "$defs": links}
+    tools = (Tool("f", "", schema), Tool("g"))
+    grammar = build_grammar(HERMES, tools, ToolChoice("required"))
+    vocabulary = byte_vocabulary(["<|im_end|>"], eos="<|im_end|>")
+    constraint = compile_grammar(grammar, vocabulary).constraint()
+    with pytest.raises(LimitError, match=r"^tools? f.*: an object has too many ways"):
+        constraint.feed(b'<tool_call>\n{"name": "f", "arguments": {"a": {"a": 1, ')
+    assert constraint.feed(b'<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>')
+
+
 def test_places_are_one_line_and_not_endless():
     for key in ("a\nb", "a" * 10_000):
         with pytest.raises(SchemaError) as refused:

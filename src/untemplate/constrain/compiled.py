@@ -7,6 +7,8 @@ Compiling itself only sets up the start; states and masks are found when a turn 
 under a lock. What was found before at a place is read from there without one.
 """
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,21 +34,22 @@ __all__ = ["CompiledGrammar"]
 class _Growing:
     """Under the lock; a bound that is passed names the tool. Steps are too many for a generator."""
 
-    __slots__ = ("_at", "_compiled")
+    __slots__ = ("_compiled", "at")
 
     def __init__(self, compiled: "CompiledGrammar", at: Configuration | None = None) -> None:
         self._compiled = compiled
-        self._at = at
+        self.at = at
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         GROWTH.acquire()
+        return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if isinstance(error, RecursionError):
                 error = LimitError("nested too deep, or references lead too deep")
             if isinstance(error, LimitError) and not error.place:
-                raise LimitError(error.message, place=self._compiled.place_of(self._at)) from error
+                raise LimitError(error.message, place=self._compiled.place_of(self.at)) from error
         finally:
             GROWTH.release()
 

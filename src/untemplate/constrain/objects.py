@@ -67,6 +67,8 @@ class ObjectMachine:
     def __init__(self, values: "Values", verdicts: Verdicts) -> None:
         self.values = values
         self.verdicts = verdicts
+        self.visited = [0]
+        """Leaves of formulas that searches have looked at, which is bounded."""
         leaves, top = verdicts.leaves(), top_parts(verdicts.must)
         self._failing = [a for a in leaves if isinstance(a, Properties | Keys)]
         self._optional = sum(1 << n for n, a in enumerate(self._failing) if a not in top)

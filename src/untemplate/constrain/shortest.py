@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Shortest", "plain_rest"]
 
 _MOST_CUBES = 20_000
+_MOST_VISITED = 2_000_000
+"""Leaves of formulas that all searches of one object look at: some ten seconds."""
 _MOST_RESULTS = 1_024
 _MOST_ASKED = 8
 """With more questions beside an object a judge that only wants more of them true is asked which."""
@@ -48,9 +50,15 @@ class _Cube:
     def with_literal(self, leaf: object, *, truth: bool) -> "_Cube":
         return _Cube({**self.literals, leaf: truth})
 
-    def decide(self, formula: Formula) -> Formula:
-        """What is left of a formula, given the literals."""
-        return substitute(formula, lambda leaf: self.literals.get(leaf, leaf))
+    def decide(self, formula: Formula, visited: list[int]) -> Formula:
+        """What is left of a formula, given the literals; counts the leaves."""
+        literals = self.literals
+
+        def known(leaf: object) -> object:
+            visited[0] += 1
+            return literals.get(leaf, leaf)
+
+        return substitute(formula, known)
 
 
 def plain_rest(machine: "ObjectMachine", at: "At") -> int | None:
@@ -131,8 +139,9 @@ class Shortest:
         """The ways to make all pending formulas true that may be cheaper than the best."""
         pending = list(pending)
         branching: list[Formula] = []
+        visited = self._machine.visited
         while pending:
-            formula = cube.decide(pending.pop())
+            formula = cube.decide(pending.pop(), visited)
             if formula is False:
                 return
             match formula:
@@ -157,7 +166,7 @@ class Shortest:
             pending += branching
             branching = []
         self._left -= 1
-        if self._left < 0:
+        if self._left < 0 or visited[0] > _MOST_VISITED:
             raise LimitError("an object has too many ways to be completed")
         if extra + self._at_least(cube) >= self._best:
             return

@@ -234,6 +234,10 @@ class Back(State):
 
     state: State
 
+    @property
+    def origin(self) -> str:
+        return self.state.origin
+
     def cost(self) -> int | None:
         return self.state.cost()
 
