@@ -12,12 +12,12 @@ may still come in it. Where a pattern and a length meet, the number is part of t
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from untemplate.constrain.patterns import automaton_of
 from untemplate.constrain.state import Action, Count, Go, Set, State
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
-from untemplate.constrain.words import Product, Span, Words
+from untemplate.constrain.words import Ending, Nearby, Product, Span, Words
 from untemplate.grammar.schema_atoms import Length
 from untemplate.grammar.schema_formula import Formula, conj, evaluate, leaves
 
@@ -74,12 +74,19 @@ class StringMachine:
     def __init__(self, verdicts: Verdicts, cost: Callable[[int, int], int]) -> None:
         """`cost` says how many bytes the cheapest character of a range takes."""
         lengths, words = _split(verdicts.must) if verdicts.is_single else (True, True)
-        self.is_counted = False
-        if lengths is not True:
-            self._words = _words_of(Verdicts((words,)), cost)
+        automata = {atom: automaton_of(atom) for atom in verdicts.leaves()}
+        product = Product(automata)
+        if lengths is True:
+            self.is_counted = False
+            self._words = _words_of(verdicts, cost, product)
+        else:
+            rest = Verdicts((words,))
+            loose = Product({atom: automata[atom] for atom in rest.leaves()})
+            self._words = _words_of(rest, cost, loose)
             self.is_counted = self._words.is_steady()
-        if not self.is_counted:
-            self._words = _words_of(verdicts, cost)
+            if not self.is_counted:
+                unbounded = _Unbounded(self._words, loose, product, lengths)
+                self._words = _words_of(verdicts, cost, product, unbounded.ending)
         self._bounds = _bounds(lengths) if self.is_counted else ()
         self._holds = tuple(
             self.is_counted and evaluate(lengths, partial(_holds, length=n))
@@ -160,14 +167,47 @@ class StringMachine:
         return int(self.counts(region) and not self._holds[region])
 
 
-def _words_of(verdicts: Verdicts, cost: Callable[[int, int], int]) -> Words:
-    product = Product({atom: automaton_of(atom) for atom in verdicts.leaves()})
+class _Unbounded:
+    """The same words of any length: where their cheapest end keeps to the bounds, it is theirs too.
+
+    They have few states, where there is one for each length with the bounds.
+    """
+
+    def __init__(self, words: Words, loose: Product, product: Product, lengths: Formula) -> None:
+        self._words = words
+        self._loose = loose
+        self._lengths = lengths
+        self._where = {atom: n for n, atom in enumerate(product.atoms)}
+        self._shared = [self._where[atom] for atom in loose.atoms]
+        self._product = product
+
+    def ending(self, state: int) -> Ending | Literal["unknown"] | None:
+        """The way to the end from a state of the product with lengths."""
+        parts = self._product.parts(state)
+        found = self._words.ending(self._loose.state_of(tuple(parts[n] for n in self._shared)))
+        if found is None:
+            return None
+
+        def holds(atom: object) -> bool:
+            assert isinstance(atom, Length)
+            return _holds(atom, length=parts[self._where[atom]] + found.size)
+
+        return found if evaluate(self._lengths, holds) else "unknown"
+
+
+def _words_of(
+    verdicts: Verdicts,
+    cost: Callable[[int, int], int],
+    product: Product,
+    nearby: Nearby | None = None,
+) -> Words:
     return Words(
         product,
         cost,
         lambda state: verdicts.exit(product.truth(state).__getitem__),
-        verdicts.least() or 0,
-        verdicts.must,
+        least=verdicts.least() or 0,
+        must=verdicts.must,
+        nearby=nearby,
     )
 
 

@@ -15,14 +15,25 @@ How characters are written (escapes, quotes) is no matter here; see `strings`.
 import heapq
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import pairwise
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from untemplate.constrain.verdicts import Exit
 from untemplate.errors import LimitError
 from untemplate.grammar.schema_atoms import Length
 from untemplate.grammar.schema_formula import Formula, substitute
 
-__all__ = ["DEAD", "LAST", "Automaton", "Counter", "Members", "Product", "Span", "Words"]
+__all__ = [
+    "DEAD",
+    "LAST",
+    "Automaton",
+    "Counter",
+    "Ending",
+    "Members",
+    "Nearby",
+    "Product",
+    "Span",
+    "Words",
+]
 
 LAST = 0x10FFFF
 _MOST_STEADY = 16
@@ -101,7 +112,7 @@ class Product:
     """Several automata side by side. State 0 is the start."""
 
     def __init__(self, automata: Mapping[Hashable, Automaton]) -> None:
-        self._atoms = tuple(automata)
+        self.atoms: tuple[Hashable, ...] = tuple(automata)
         self._automata = tuple(automata.values())
         self._states = [(0,) * len(automata)]
         self._numbers = {self._states[0]: 0}
@@ -116,7 +127,7 @@ class Product:
         """Which atoms hold of a string that ends here."""
         return {
             atom: s != DEAD and a.holds(s)
-            for atom, a, s in zip(self._atoms, self._automata, self._states[state], strict=True)
+            for atom, a, s in zip(self.atoms, self._automata, self._states[state], strict=True)
         }
 
     def is_lost(self, state: int, must: Formula) -> bool:
@@ -126,7 +137,7 @@ class Product:
             return False
         found = self._lost.get(flags)
         if found is None:
-            dead = {atom for atom, is_dead in zip(self._atoms, flags, strict=True) if is_dead}
+            dead = {atom for atom, is_dead in zip(self.atoms, flags, strict=True) if is_dead}
             left = substitute(must, lambda leaf: leaf not in dead and leaf)
             found = self._lost[flags] = left is False
         return found
@@ -137,6 +148,10 @@ class Product:
         if found is None:
             found = self._spans[state] = self._joined(self._states[state])
         return found
+
+    def state_of(self, parts: tuple[int, ...]) -> int:
+        """The state in which each automaton is in this one."""
+        return self._number(parts)
 
     def after(self, text: str) -> int:
         """The state after a string."""
@@ -190,6 +205,19 @@ class Product:
                     heapq.heappush(heap, (far + cost(low, high), target))
 
 
+class Ending(NamedTuple):
+    """The cheapest way to an end."""
+
+    cost: int
+    """Bytes, with what follows the string."""
+    size: int
+    """Characters."""
+
+
+Nearby = Callable[[int], Ending | Literal["unknown"] | None]
+"""The way to an end from a state, None where there is none; or whether that takes a search."""
+
+
 class Words:
     """The strings of a product that end where they may. State 0 is the start."""
 
@@ -198,8 +226,10 @@ class Words:
         product: Product,
         cost: Callable[[int, int], int],
         end: Callable[[int], Exit | None],
+        *,
         least: int = 0,
         must: Formula = True,
+        nearby: Nearby | None = None,
     ) -> None:
         """Sets up the search for ends.
 
@@ -209,15 +239,17 @@ class Words:
             end: whether the string may end in a state of the product, and what follows.
             least: a lower bound of what follows.
             must: what has to hold of the atoms in any case.
+            nearby: tells the way to the end without a search, where it can.
         """
         self._product = product
         self._cost_of_span = cost
         self._end = end
         self._least = least
         self._must = must
+        self._nearby = nearby
         self._living: dict[int, tuple[Span, ...]] = {}
         self._exits: dict[int, Exit | None] = {}
-        self._costs: dict[int, int | None] = {}
+        self._endings: dict[int, Ending | None] = {}
         self._steps = _MOST_STEPS
         self._searched = 0
 
@@ -260,27 +292,42 @@ class Words:
 
     def cost(self, state: int) -> int | None:
         """Fewest bytes until the string may end, and of what follows; None: it can't end."""
-        if state not in self._costs and self._product.is_lost(state, self._must):
-            self._costs[state] = None
-        if state not in self._costs and self._searched > _SEARCHED:
+        found = self.ending(state)
+        return None if found is None else found.cost
+
+    def ending(self, state: int) -> Ending | None:
+        """The cheapest way to where the string may end; None: it can't end."""
+        if not self._is_known(state) and self._searched > _SEARCHED:
             self._searched = -self._steps
             self._search_together()
-        if state not in self._costs:
+        if state not in self._endings:
             self._search(state)
-        return self._costs[state]
+        return self._endings[state]
+
+    def _is_known(self, state: int) -> bool:
+        """Whether the way to the end is known, or is found without a search."""
+        if state in self._endings:
+            return True
+        if self._product.is_lost(state, self._must):
+            self._endings[state] = None
+            return True
+        found = self._nearby(state) if self._nearby else "unknown"
+        if found != "unknown":
+            self._endings[state] = found
+        return found != "unknown"
 
     def _search_together(self) -> None:
-        """The costs of all states, backwards from the ends, where they are not too many.
+        """The ways from all states, backwards from the ends, where they are not too many.
 
         Single searches find them one by one, each through much the same states; O(states) here.
         """
         sources: dict[int, list[tuple[int, int]]] = {0: []}
-        heap: list[tuple[int, int]] = []
+        heap: list[tuple[Ending, int]] = []
         pending = [0]
         while pending:
             state = pending.pop()
             if (found := self.exit(state)) is not None:
-                heap.append((found.cost, state))
+                heap.append((Ending(found.cost, 0), state))
             for low, high, target in self._product.spans(state):
                 if self._product.is_lost(target, self._must):
                     continue
@@ -291,14 +338,14 @@ class Words:
                     pending.append(target)
                 sources[target].append((self._cost_of_span(low, high), state))
         heapq.heapify(heap)
-        costs: dict[int, int | None] = dict.fromkeys(sources)
+        endings: dict[int, Ending | None] = dict.fromkeys(sources)
         while heap:
-            cost, state = heapq.heappop(heap)
-            if costs[state] is None:
-                costs[state] = cost
+            (cost, size), state = heapq.heappop(heap)
+            if endings[state] is None:
+                endings[state] = Ending(cost, size)
                 for weight, source in sources[state]:
-                    heapq.heappush(heap, (cost + weight, source))
-        self._costs.update(costs)
+                    heapq.heappush(heap, (Ending(cost + weight, size + 1), source))
+        self._endings.update(endings)
 
     def _search(self, start: int) -> None:
         """Dijkstra from one state to the nearest end; what lies on the way is known then too."""
@@ -306,7 +353,7 @@ class Words:
         came: dict[int, int] = {}
         done: set[int] = set()
         heap = [(0, start)]
-        goal: tuple[int, int] | None = None
+        goal: tuple[int, int, int] | None = None
         while heap and (goal is None or heap[0][0] + self._least < goal[0]):
             far, state = heapq.heappop(heap)
             if state in done:
@@ -316,12 +363,11 @@ class Words:
             self._searched += 1
             if self._steps < 0:
                 raise LimitError("a string keyword needs too many steps")
-            is_known = state in self._costs
-            found = self.exit(state)
-            rest = self._costs[state] if is_known else None if found is None else found.cost
-            if rest is not None and (goal is None or far + rest < goal[0]):
-                goal = (far + rest, state)
-            if is_known or rest == self._least:
+            is_known = self._is_known(state)
+            rest = self._endings[state] if is_known else self._exit_of(state)
+            if rest is not None and (goal is None or far + rest.cost < goal[0]):
+                goal = (far + rest.cost, rest.size, state)
+            if is_known or (rest is not None and rest.cost == self._least):
                 continue
             for low, high, target in self._product.spans(state):
                 weight = far + self._cost_of_span(low, high)
@@ -331,10 +377,15 @@ class Words:
                     came[target] = state
                     heapq.heappush(heap, (weight, target))
         if goal is None:
-            self._costs.update(dict.fromkeys(done))
+            self._endings.update(dict.fromkeys(done))
             return
-        total, state = goal
-        self._costs[state] = total - best[state]
+        total, size, state = goal
+        self._endings[state] = Ending(total - best[state], size)
         while state != start:
             state = came[state]
-            self._costs[state] = total - best[state]
+            size += 1
+            self._endings[state] = Ending(total - best[state], size)
+
+    def _exit_of(self, state: int) -> Ending | None:
+        found = self.exit(state)
+        return None if found is None else Ending(found.cost, 0)

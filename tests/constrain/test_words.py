@@ -1,0 +1,95 @@
+"""Strings under an expression and a bound: the ways to their ends are those that a search finds."""
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from constrain.judging import answer_by, takes_answer
+from counting import steps
+from untemplate.constrain.characters import StringMachine
+from untemplate.constrain.patterns import automaton_of
+from untemplate.constrain.verdicts import Verdicts
+from untemplate.constrain.words import Product, Words
+from untemplate.grammar.schema_atoms import Length, Pattern
+from untemplate.grammar.schema_formula import Some, conj
+from untemplate.grammar.schema_patterns import pattern_formula
+
+PATTERNS = (
+    "^(ab|c)*$",
+    "b",
+    "^a{2,5}(xyz)?$",
+    "^(?!ab)[abc]+d$",
+    "xy|\u00e9.$",
+    "^$|^aaaa",
+    "(a|bb|ccc)$",
+)
+
+
+def size(low, high):
+    return len(chr(low).encode())
+
+
+@cache
+def machines(pattern, least, most, is_optional):
+    """The machine of a pattern with a bound, and its words with each way to an end searched for."""
+    bound = Length(least, most)
+    lengths = Some((Length(7, 7), bound)) if is_optional else bound
+    formula = conj(pattern_formula(Pattern(pattern)), lengths)
+    verdicts = Verdicts((formula,))
+    product = Product({atom: automaton_of(atom) for atom in verdicts.leaves()})
+
+    def end(state):
+        return verdicts.exit(product.truth(state).__getitem__)
+
+    return StringMachine(verdicts, size), Words(product, size, end, must=formula)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from(PATTERNS),
+    st.integers(0, 6),
+    st.none() | st.integers(0, 9),
+    st.booleans(),
+    st.lists(st.integers(0, 99), max_size=9),
+)
+def test_the_way_to_the_end_is_the_cheapest_within_the_bound(
+    pattern, least, more, is_optional, picks
+):
+    most = None if more is None else least + more
+    machine, words = machines(pattern, least, most, is_optional)
+    assert not machine.is_counted
+    place = state = 0
+    assert machine.shortest() == words.cost(0)
+    for pick in picks:
+        spans, expected = machine.spans(place), words.spans(state)
+        assert [s[:2] for s in spans] == [s[:2] for s in expected]
+        if not spans:
+            break
+        place, state = (found[pick % len(found)][2] for found in (spans, expected))
+        assert machine.cost(place, 0) == words.cost(state)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "start", "end", "times"),
+    [
+        ({"format": "email"}, "a", "@example.com", 3),
+        ({"format": "uri"}, "https://example.com/", "?b", 8),
+        ({"pattern": "[a-z]x[0-9]"}, "-", "ax1", 12),
+    ],
+)
+def test_a_bound_far_away_costs_little(keyword, start, end, times):
+    """Where each length was searched for ends, an address of 50 characters took 13 seconds."""
+    value = start + "a" * 40 + end
+    free, bounded = (
+        steps(lambda more=more: takes_answer(answer_by({**keyword, **more}), value))
+        for more in ({}, {"maxLength": 254})
+    )
+    assert bounded < times * free
+
+
+def test_at_its_bound_a_string_ends():
+    answer = answer_by({"type": "string", "pattern": "[a-z]x[0-9]$", "maxLength": 300})
+    assert takes_answer(answer, "-" * 297 + "ax1")
+    assert not takes_answer(answer, "-" * 298 + "ax1")
