@@ -31,34 +31,18 @@ def size(low, high):
     return len(chr(low).encode())
 
 
-@cache
-def machines(pattern, least, most, is_optional):
-    """The machine of a pattern with a bound, and its words with each way to an end searched for."""
-    bound = Length(least, most)
-    lengths = Some((Length(7, 7), bound)) if is_optional else bound
-    formula = conj(pattern_formula(Pattern(pattern)), lengths)
-    verdicts = Verdicts((formula,))
+def machines(verdicts):
+    """The machine of some verdicts, and their words with each way to an end searched for."""
     product = Product({atom: automaton_of(atom) for atom in verdicts.leaves()})
 
     def end(state):
         return verdicts.exit(product.truth(state).__getitem__)
 
-    return StringMachine(verdicts, size), Words(product, size, end, must=formula)
+    return StringMachine(verdicts, size), Words(product, size, end, must=verdicts.must)
 
 
-@settings(max_examples=400, deadline=None)
-@given(
-    st.sampled_from(PATTERNS),
-    st.integers(0, 6),
-    st.none() | st.integers(0, 9),
-    st.booleans(),
-    st.lists(st.integers(0, 99), max_size=9),
-)
-def test_the_way_to_the_end_is_the_cheapest_within_the_bound(
-    pattern, least, more, is_optional, picks
-):
-    most = None if more is None else least + more
-    machine, words = machines(pattern, least, most, is_optional)
+def check_ways(machine, words, picks):
+    """Both lead along the same characters at the same cost."""
     assert not machine.is_counted
     place = state = 0
     assert machine.shortest() == words.cost(0)
@@ -69,6 +53,77 @@ def test_the_way_to_the_end_is_the_cheapest_within_the_bound(
             break
         place, state = (found[pick % len(found)][2] for found in (spans, expected))
         assert machine.cost(place, 0) == words.cost(state)
+
+
+@cache
+def bounded(pattern, least, most, is_optional):
+    """A pattern with a bound on the length, or a length of seven."""
+    bound = Length(least, most)
+    lengths = Some((Length(7, 7), bound)) if is_optional else bound
+    return machines(Verdicts((conj(pattern_formula(Pattern(pattern)), lengths),)))
+
+
+class After:
+    """What follows the string in a frame that judges it."""
+
+    def __init__(self, bytes_after):
+        self._bytes_after = bytes_after
+
+    def cost(self):
+        return self._bytes_after
+
+
+class Judge:
+    """Says what follows after each result: the costs of neither, the first, the second, both."""
+
+    def __init__(self, costs):
+        self._costs = costs
+
+    def resume(self, result):
+        found = self._costs[result[0] + 2 * result[1]]
+        return None if found is None else After(found)
+
+
+@cache
+def judged(pattern, other, least, most, costs):
+    """A string of which is asked whether it has a pattern and a length, and another pattern."""
+    first = conj(pattern_formula(Pattern(pattern)), Length(least, most))
+    asked = (Length(0, 12), first, pattern_formula(Pattern(other)))
+    return machines(Verdicts(asked, Judge(costs)))
+
+
+PICKS = st.lists(st.integers(0, 99), max_size=14)
+COSTS = st.tuples(*(st.sampled_from([None, 0, 1, 3, 9]) for _ in range(4)))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from(PATTERNS),
+    st.integers(0, 6),
+    st.none() | st.integers(0, 9),
+    st.booleans(),
+    PICKS,
+)
+def test_the_way_to_the_end_is_the_cheapest_within_the_bound(
+    pattern, least, more, is_optional, picks
+):
+    most = None if more is None else least + more
+    check_ways(*bounded(pattern, least, most, is_optional), picks)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.tuples(st.sampled_from(PATTERNS), st.sampled_from(PATTERNS)),
+    st.integers(0, 4),
+    st.none() | st.integers(0, 6),
+    COSTS,
+    PICKS,
+)
+def test_the_way_to_the_end_is_the_cheapest_where_a_frame_judges(
+    patterns, least, more, costs, picks
+):
+    most = None if more is None else least + more
+    check_ways(*judged(*patterns, least, most, costs), picks)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ may still come in it. Where a pattern and a length meet, the number is part of t
     Length(2, 80)    region 0: 0 and 1 characters; region 1: 2 to 80; region 2: more, dead
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
+from math import inf
 from typing import Literal, NamedTuple, Protocol
 
 from untemplate.constrain.patterns import automaton_of
@@ -19,7 +20,7 @@ from untemplate.constrain.state import Action, Count, Go, Set, State
 from untemplate.constrain.verdicts import Exit, Verdicts, top_parts
 from untemplate.constrain.words import Ending, Nearby, Product, Span, Words
 from untemplate.grammar.schema_atoms import Length
-from untemplate.grammar.schema_formula import Formula, conj, evaluate, leaves
+from untemplate.grammar.schema_formula import Formula, conj, evaluate, leaves, substitute
 
 __all__ = ["Arrival", "Characters", "StringMachine", "arrive"]
 
@@ -74,14 +75,16 @@ class StringMachine:
     def __init__(self, verdicts: Verdicts, cost: Callable[[int, int], int]) -> None:
         """`cost` says how many bytes the cheapest character of a range takes."""
         lengths, words = _split(verdicts.must) if verdicts.is_single else (True, True)
-        automata = {atom: automaton_of(atom) for atom in verdicts.leaves()}
-        product = Product(automata)
+        product = Product({atom: automaton_of(atom) for atom in verdicts.leaves()})
         if lengths is True:
             self.is_counted = False
-            self._words = _words_of(verdicts, cost, product)
+            self._words = _words_of(
+                verdicts, cost, product, _Between(verdicts, cost, product).ending
+            )
         else:
             rest = Verdicts((words,))
-            loose = Product({atom: automata[atom] for atom in rest.leaves()})
+            asked = set(rest.leaves())
+            loose = product.part([n for n, atom in enumerate(product.atoms) if atom in asked])
             self._words = _words_of(rest, cost, loose)
             self.is_counted = self._words.is_steady()
             if not self.is_counted:
@@ -193,6 +196,63 @@ class _Unbounded:
             return _holds(atom, length=parts[self._where[atom]] + found.size)
 
         return found if evaluate(self._lengths, holds) else "unknown"
+
+
+class _Between:
+    """The same words while no length changes a verdict: the end is there if none beyond is nearer.
+
+    Where lengths stand in several verdicts an end beyond a bound may be one too, but it takes all
+    the characters up to the bound.
+    """
+
+    def __init__(
+        self, verdicts: Verdicts, cost: Callable[[int, int], int], product: Product
+    ) -> None:
+        self._verdicts = verdicts
+        self._cost = cost
+        self._least = verdicts.least() or 0
+        self._product = product
+        atoms = list(enumerate(product.atoms))
+        self._lengths = [(n, atom) for n, atom in atoms if isinstance(atom, Length)]
+        self._others = [n for n, atom in atoms if not isinstance(atom, Length)]
+        self._loose = product.part(self._others)
+        self._words: dict[tuple[bool, ...], Words] = {}
+
+    def ending(self, state: int) -> Ending | Literal["unknown"] | None:
+        """The way to the end from a state of the product with lengths."""
+        if not self._lengths:
+            return "unknown"
+        parts = self._product.parts(state)
+        held = tuple(_holds(atom, length=parts[n]) for n, atom in self._lengths)
+        words = self._words.get(held)
+        if words is None:
+            words = self._words[held] = self._words_where(held)
+        found = words.ending(self._loose.state_of(tuple(parts[n] for n in self._others)))
+        room = min(_room(atom, parts[n]) for n, atom in self._lengths)
+        if room == inf:
+            return found
+        is_nearest = found and found.size <= room and found.cost <= room + 1 + self._least
+        return found if is_nearest else "unknown"
+
+    def _words_where(self, held: tuple[bool, ...]) -> Words:
+        known: dict[Hashable, bool] = {
+            atom: holds for (_, atom), holds in zip(self._lengths, held, strict=True)
+        }
+
+        def end(state: int) -> Exit | None:
+            truth = self._loose.truth(state)
+            truth.update(known)
+            return self._verdicts.exit(truth.__getitem__)
+
+        must = substitute(self._verdicts.must, lambda leaf: known.get(leaf, leaf))
+        return Words(self._loose, self._cost, end, least=self._least, must=must)
+
+
+def _room(atom: Length, length: int) -> float:
+    """How many characters may follow before a verdict on the length changes."""
+    if length < atom.least:
+        return atom.least - 1 - length
+    return inf if atom.most is None or length > atom.most else atom.most - length
 
 
 def _words_of(

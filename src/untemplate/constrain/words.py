@@ -13,7 +13,7 @@ How characters are written (escapes, quotes) is no matter here; see `strings`.
 """
 
 import heapq
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple, Protocol
 
@@ -118,6 +118,10 @@ class Product:
         self._numbers = {self._states[0]: 0}
         self._spans: dict[int, tuple[Span, ...]] = {}
         self._lost: dict[tuple[bool, ...], bool] = {}
+
+    def part(self, numbers: Iterable[int]) -> "Product":
+        """Some of the automata side by side; their states are the same ones."""
+        return Product({self.atoms[n]: self._automata[n] for n in numbers})
 
     def parts(self, state: int) -> tuple[int, ...]:
         """The state of each automaton."""
