@@ -12,8 +12,8 @@ from untemplate.constrain.characters import StringMachine
 from untemplate.constrain.patterns import automaton_of
 from untemplate.constrain.verdicts import Verdicts
 from untemplate.constrain.words import Product, Words
-from untemplate.grammar.schema_atoms import Length, Pattern
-from untemplate.grammar.schema_formula import Some, conj
+from untemplate.grammar.schema_atoms import Length, Pattern, Strings
+from untemplate.grammar.schema_formula import Some, conj, neg
 from untemplate.grammar.schema_patterns import pattern_formula
 
 PATTERNS = (
@@ -124,6 +124,32 @@ def test_the_way_to_the_end_is_the_cheapest_where_a_frame_judges(
 ):
     most = None if more is None else least + more
     check_ways(*judged(*patterns, least, most, costs), picks)
+
+
+PARTS = (
+    Length(0, 4),
+    Length(2, None),
+    Strings(("yes", "yesyes")),
+    Strings(("other", "yes")),
+    pattern_formula(Pattern("^y+es$")),
+    pattern_formula(Pattern("th")),
+)
+
+
+@cache
+def combined(picks):
+    """Lengths and words in one formula: some of three conditions that each ask two things."""
+    parts = [PARTS[n % len(PARTS)] for n in picks]
+    parts = [part if pick < 50 else neg(part) for part, pick in zip(parts, picks, strict=True)]
+    return machines(Verdicts((Some(tuple(conj(*parts[n : n + 2]) for n in (0, 2, 4))),)))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.integers(0, 99), min_size=6, max_size=6).map(tuple), PICKS)
+def test_the_way_to_the_end_is_the_cheapest_where_lengths_and_words_meet(parts, picks):
+    machine, words = combined(parts)
+    if not machine.is_counted:
+        check_ways(machine, words, picks)
 
 
 @pytest.mark.parametrize(

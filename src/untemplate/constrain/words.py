@@ -117,7 +117,6 @@ class Product:
         self._states = [(0,) * len(automata)]
         self._numbers = {self._states[0]: 0}
         self._spans: dict[int, tuple[Span, ...]] = {}
-        self._lost: dict[tuple[bool, ...], bool] = {}
 
     def part(self, numbers: Iterable[int]) -> "Product":
         """Some of the automata side by side; their states are the same ones."""
@@ -134,17 +133,9 @@ class Product:
             for atom, a, s in zip(self.atoms, self._automata, self._states[state], strict=True)
         }
 
-    def is_lost(self, state: int, must: Formula) -> bool:
-        """Whether a formula over the atoms fails, as those that are dead stay so."""
-        flags = tuple(s == DEAD for s in self._states[state])
-        if not any(flags):
-            return False
-        found = self._lost.get(flags)
-        if found is None:
-            dead = {atom for atom, is_dead in zip(self.atoms, flags, strict=True) if is_dead}
-            left = substitute(must, lambda leaf: leaf not in dead and leaf)
-            found = self._lost[flags] = left is False
-        return found
+    def dead(self, state: int) -> tuple[bool, ...]:
+        """Of each automaton, whether nothing can hold any more."""
+        return tuple(s == DEAD for s in self._states[state])
 
     def spans(self, state: int) -> tuple[Span, ...]:
         """Where characters lead; together all of them."""
@@ -254,6 +245,7 @@ class Words:
         self._living: dict[int, tuple[Span, ...]] = {}
         self._exits: dict[int, Exit | None] = {}
         self._endings: dict[int, Ending | None] = {}
+        self._lost: dict[tuple[bool, ...], bool] = {}
         self._steps = _MOST_STEPS
         self._searched = 0
 
@@ -312,13 +304,26 @@ class Words:
         """Whether the way to the end is known, or is found without a search."""
         if state in self._endings:
             return True
-        if self._product.is_lost(state, self._must):
+        if self._is_lost(state):
             self._endings[state] = None
             return True
         found = self._nearby(state) if self._nearby else "unknown"
         if found != "unknown":
             self._endings[state] = found
         return found != "unknown"
+
+    def _is_lost(self, state: int) -> bool:
+        """Whether what must hold fails, as automata that are dead stay so."""
+        flags = self._product.dead(state)
+        if not any(flags):
+            return False
+        found = self._lost.get(flags)
+        if found is None:
+            atoms = self._product.atoms
+            dead = {atom for atom, is_dead in zip(atoms, flags, strict=True) if is_dead}
+            left = substitute(self._must, lambda leaf: leaf not in dead and leaf)
+            found = self._lost[flags] = left is False
+        return found
 
     def _search_together(self) -> None:
         """The ways from all states, backwards from the ends, where they are not too many.
@@ -333,7 +338,7 @@ class Words:
             if (found := self.exit(state)) is not None:
                 heap.append((Ending(found.cost, 0), state))
             for low, high, target in self._product.spans(state):
-                if self._product.is_lost(target, self._must):
+                if self._is_lost(target):
                     continue
                 if target not in sources:
                     if len(sources) == _MOST_TOGETHER:
@@ -376,7 +381,7 @@ class Words:
             for low, high, target in self._product.spans(state):
                 weight = far + self._cost_of_span(low, high)
                 is_better = weight < best.get(target, weight + 1)
-                if is_better and not self._product.is_lost(target, self._must):
+                if is_better and not self._is_lost(target):
                     best[target] = weight
                     came[target] = state
                     heapq.heappush(heap, (weight, target))
