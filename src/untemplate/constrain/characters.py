@@ -78,9 +78,9 @@ class StringMachine:
         product = Product({atom: automaton_of(atom) for atom in verdicts.leaves()})
         if lengths is True:
             self.is_counted = False
-            self._words = _words_of(
-                verdicts, cost, product, _Between(verdicts, cost, product).ending
-            )
+            has_length = any(isinstance(atom, Length) for atom in product.atoms)
+            between = _Between(verdicts, cost, product).ending if has_length else None
+            self._words = _words_of(verdicts, cost, product, between)
         else:
             rest = Verdicts((words,))
             asked = set(rest.leaves())
@@ -220,8 +220,6 @@ class _Between:
 
     def ending(self, state: int) -> Ending | Literal["unknown"] | None:
         """The way to the end from a state of the product with lengths."""
-        if not self._lengths:
-            return "unknown"
         parts = self._product.parts(state)
         held = tuple(_holds(atom, length=parts[n]) for n, atom in self._lengths)
         words = self._words.get(held)

@@ -15,14 +15,14 @@ from untemplate.constrain.words import LAST, Span
 if TYPE_CHECKING:
     from untemplate.constrain.strings import Lane
 
-__all__ = ["SURROGATES", "Escape", "Hex", "Pair", "clip", "escaped", "is_loop_behind"]
+__all__ = ["SURROGATES", "Begun", "Escape", "Hex", "Pair", "clip", "escaped"]
 
 _HEX = tuple((n, bytes({f"{n:x}".encode()[0], f"{n:X}".encode()[0]})) for n in range(16))
 SURROGATES = (0xD800, 0xDC00, 0xE000)
 """First of the high halves, first of the low halves, end of both."""
 
 
-def is_loop_behind(lane: "Lane", spans: tuple[Span, ...]) -> bool:
+def _is_loop_behind(lane: "Lane", spans: tuple[Span, ...]) -> bool:
     """Whether some character leads to a place from which any may follow."""
     return any(lane.machine.is_loop(place) for _, _, place in spans)
 
@@ -32,19 +32,24 @@ def clip(spans: tuple[Span, ...], low: int, high: int) -> tuple[Span, ...]:
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Escape(State):
-    """After a backslash."""
+class Begun(State):
+    """Inside of what writes one of some characters."""
 
     lane: "Lane"
     spans: tuple[Span, ...]
 
     @property
     def leads_to_loop(self) -> bool:
-        return is_loop_behind(self.lane, self.spans)
+        return _is_loop_behind(self.lane, self.spans)
 
     @property
     def slope(self) -> int:
         return self.lane.slope(self.spans[0][2])
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Escape(Begun):
+    """After a backslash."""
 
     def cost(self) -> int | None:
         quote = self.lane.quote
@@ -117,7 +122,7 @@ class Hex(State):
 
     @property
     def leads_to_loop(self) -> bool:
-        return is_loop_behind(self.lane, self.plain + self.pairs)
+        return _is_loop_behind(self.lane, self.plain + self.pairs)
 
     @property
     def slope(self) -> int:
@@ -165,23 +170,13 @@ class Hex(State):
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Pair(State):
+class Pair(Begun):
     r"""In the second half of a surrogate pair, from before its backslash on."""
 
-    lane: "Lane"
-    spans: tuple[Span, ...]
     size: int
     """Bytes to come."""
     first: int | None = None
     """The character if all digits to come were the smallest; None: all lead to one place."""
-
-    @property
-    def leads_to_loop(self) -> bool:
-        return is_loop_behind(self.lane, self.spans)
-
-    @property
-    def slope(self) -> int:
-        return self.lane.slope(self.spans[0][2])
 
     def cost(self) -> int | None:
         return self.lane.cost(self.spans, self.size)

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from untemplate.constrain.characters import Arrival, Characters, StringMachine, arrive
-from untemplate.constrain.escapes import SURROGATES, Escape, clip, escaped, is_loop_behind
+from untemplate.constrain.escapes import SURROGATES, Begun, Escape, clip, escaped
 from untemplate.constrain.letters import Quote
 from untemplate.constrain.state import Action, Edges, Go, Pop, Spell, State
 from untemplate.constrain.verdicts import Verdicts
@@ -316,22 +316,12 @@ def _partial(
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Partial(State):
+class Partial(Begun):
     """Inside a UTF-8 character."""
 
-    lane: Lane
-    spans: tuple[Span, ...]
     first: int
     """The code point if all bytes to come were the smallest."""
     size: int
-
-    @property
-    def leads_to_loop(self) -> bool:
-        return is_loop_behind(self.lane, self.spans)
-
-    @property
-    def slope(self) -> int:
-        return self.lane.slope(self.spans[0][2])
 
     def cost(self) -> int | None:
         return self.lane.cost(self.spans, self.size)
